@@ -1,0 +1,59 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The natural posture that joints return to where no device says otherwise."""
+
+import math
+
+import numpy as np
+
+from vr_ik.kinematics.model import RobotModel
+from vr_ik.types import Array
+
+# Relaxed standing [deg]. Elbows and knees are never quite straight: a straight limb gives the
+# solver no direction in which to bend it.
+_REST_DEG = {
+    'elbow_flexion': 20.0,
+    'knee_flexion': 10.0,
+    'hip_flexion': 5.0,
+    'ankle_dorsiflexion': 5.0,
+    'shoulder_abduction': 8.0,
+}
+# How stiff a joint is against leaving the posture, relative to the others: trunk and shoulder
+# girdle move little when an elbow or a knee can do it.
+_STIFFNESS = {
+    'lumbar': 3.0,
+    'thorax': 3.0,
+    'neck': 0.3,
+    'head': 0.3,
+    'clavicle': 5.0,
+    'wrist': 0.5,
+    'ankle': 0.5,
+}
+
+
+def rest_posture(model: RobotModel) -> Array:
+    """Return the relaxed angle [rad] of every joint of the human model."""
+    rest = np.array([math.radians(_REST_DEG.get(_pair(name), 0.0)) for name in model.joint_names])
+    return np.clip(rest, model.lower, model.upper)
+
+
+def joint_stiffness(model: RobotModel) -> Array:
+    """Return the relative stiffness of every joint of the human model."""
+    return np.array([_STIFFNESS.get(_pair(name).split('_')[0], 1.0) for name in model.joint_names])
+
+
+def _pair(joint: str) -> str:
+    """Return a joint's name without its side."""
+    return joint[2:] if joint[:2] in ('l_', 'r_') else joint
