@@ -131,9 +131,9 @@ class Pipeline:
         return self.model.difference(self._q, q) / ((stamp_ns - self._stamp_ns) * 1e-9)
 
 
-# A solve has come to rest when no joint moves by more [rad]: Newton's next step would be about
-# the square of it.
-_STEP_TOLERANCE = 1e-3
+# A frame is solved when a step gains less than this part of the cost: beyond it nearly straight
+# limbs still creep by milliradians, which no device can tell.
+_GAIN_TOLERANCE = 1e-4
 
 # The devices that tell best where the body is and which way it faces come first.
 _SUREST = ('waist', 'chest', 'hmd')
@@ -169,7 +169,7 @@ def _solver(config: SolverConfig, model: RobotModel, mounts: dict[str, Mount]) -
         'max_iterations': config.max_iterations,
         'position_tolerance': config.position_tolerance_mm * 1e-3,
         'orientation_tolerance': math.radians(config.orientation_tolerance_deg),
-        'step_tolerance': _STEP_TOLERANCE,
+        'gain_tolerance': _GAIN_TOLERANCE,
     }
     options = registry.load(registry.SOLVERS, config.solver).Options
     known = {field.name for field in fields(options)}

@@ -170,7 +170,10 @@ def write_normal_equations(
     matrix[:] = 0.0
     rhs[:] = 0.0
     for column in range(column_ints.shape[0]):
-        c = composites[column_ints[column, COLUMN_BODY]]
+        body = column_ints[column, COLUMN_BODY]
+        if body < 0:
+            continue
+        c = composites[body]
         s = columns[column]
         dof = column_ints[column, COLUMN_DOF]
         vx, vy, vz, wx, wy, wz = s[0], s[1], s[2], s[3], s[4], s[5]
@@ -186,6 +189,14 @@ def write_normal_equations(
         matrix[dof, paths[dof, 0]] += (
             vx * fx + vy * fy + vz * fz + wx * tx + wy * ty + wz * tz
         )
+        if column_ints.shape[0] == paths.shape[0]:
+            # Without mimic joints a column is a dof, and its row of the matrix is contiguous.
+            for i in range(paths[dof, 0]):
+                a = columns[paths[dof, i + 1]]
+                matrix[dof, i] = (
+                    a[0] * fx + a[1] * fy + a[2] * fz + a[3] * tx + a[4] * ty + a[5] * tz
+                )
+            continue
         ancestor = column_ints[column, COLUMN_PARENT]
         while ancestor >= 0:
             a = columns[ancestor]

@@ -50,7 +50,7 @@ class Tree(NamedTuple):
     body_floats: Array
     """(n_bodies, 14): placement in the parent body, mimic multiplier and offset."""
     column_ints: Ints
-    """(n_columns, 3): parent column or -1, body, dof."""
+    """(n_columns, 3): parent column or -1, body or -1 where it was pruned, dof."""
     paths: Ints
     """(nv, 1 + deepest): the number of a dof's ancestors, then the ancestors, root first."""
 
@@ -102,18 +102,27 @@ def prune_tree(tree: Tree, bodies: Ints) -> tuple[Tree, Ints]:
         while body >= 0 and not keep[body]:
             keep[body] = True
             body = tree.body_ints[body, PARENT]
-    keep_column = keep[tree.column_ints[:, COLUMN_BODY]]
     # The last entry stands for index -1, the world.
-    new_body = np.append(np.cumsum(keep) - 1, -1)
-    new_column = np.append(np.cumsum(keep_column) - 1, -1)
+    new_body = np.append(np.where(keep, np.cumsum(keep) - 1, -1), -1)
     ints = tree.body_ints[keep]
     ints[:, PARENT] = new_body[ints[:, PARENT]]
-    ints[:, FIRST_COLUMN] = new_column[ints[:, FIRST_COLUMN]]
-    columns = tree.column_ints[keep_column]
-    columns[:, COLUMN_PARENT] = new_column[columns[:, COLUMN_PARENT]]
+    columns = tree.column_ints.copy()
     columns[:, COLUMN_BODY] = new_body[columns[:, COLUMN_BODY]]
+    live = columns[columns[:, COLUMN_BODY] >= 0]
+    if len(set(live[:, COLUMN_DOF])) == len(live):  # No mimic joint is left.
+        ints[:, FIRST_COLUMN] = columns[ints[:, FIRST_COLUMN], COLUMN_DOF]
+        columns = _columns_by_dof(columns, live, len(tree.paths))
     paths = _paths(columns, len(tree.paths))
     return Tree(ints, tree.body_floats[keep], columns, paths), new_body[bodies]
+
+
+def _columns_by_dof(columns: Ints, live: Ints, nv: int) -> Ints:
+    """Return the live columns, each in the row of its dof; other rows have no body."""
+    by_dof = np.full((nv, 3), -1)
+    by_dof[:, COLUMN_DOF] = np.arange(nv)
+    for parent, body, dof in live:
+        by_dof[dof] = (columns[parent, COLUMN_DOF] if parent >= 0 else -1, body, dof)
+    return by_dof
 
 
 def _tree(bodies: list[tuple[int, Array, Joint]], dof_of: dict[str, int], floating: bool) -> Tree:
@@ -151,9 +160,9 @@ def _paths(columns: Ints, nv: int) -> Ints:
     dofs of different branches; the dense pattern holds them all.
     """
     ancestors: list[list[int]] = [[] for _ in range(nv)]
-    if len(set(columns[:, COLUMN_DOF])) == len(columns):
-        for parent, _, dof in columns:
-            if parent >= 0:
+    if len(columns) == nv:
+        for parent, body, dof in columns:
+            if parent >= 0 and body >= 0:
                 above = columns[parent, COLUMN_DOF]
                 ancestors[dof] = [*ancestors[above], above]
     else:

@@ -44,6 +44,9 @@ class LmOptions(Config):
     step_tolerance: float = param(
         1e-6, 'Largest joint step at which the solve has come to rest.', 'rad', minimum=0.0
     )
+    gain_tolerance: float = param(
+        1e-9, 'Part of the cost that a step must gain lest the solve has come to rest.', minimum=0.0
+    )
     posture_weight: float = param(
         0.0, 'Pull of every joint to the rest posture.', '1/rad^2', minimum=0.0
     )
@@ -78,6 +81,7 @@ class LevenbergMarquardt:
                 self.options.position_tolerance,
                 self.options.orientation_tolerance,
                 self.options.step_tolerance,
+                self.options.gain_tolerance,
             ]
         )
         tree, bodies = prune_tree(model.tree, packed.bodies)

@@ -65,7 +65,7 @@ class Problem(NamedTuple):
     joints: Array
     """(n, 4): lower and upper limit, rest position, pull to it."""
     settings: Array
-    """Iterations, position tolerance [m], orientation tolerance [rad], step tolerance [rad]."""
+    """Iterations, position [m], orientation [rad] and step [rad] tolerance, relative gain."""
     first_q: int
     """Where the joints begin in q: 7 with a floating root, else 0."""
 
@@ -256,15 +256,17 @@ def _descend(p: Problem, w: Work) -> tuple[float, int, float]:
         _write_bounds(p, w)
         largest = _propose(p, w, factor * cost + _FLOOR)
         cost_try = _evaluate(p, w, w.q_try)
+        resting = 0.0 <= largest <= p.settings[3]
         if largest >= 0.0 and cost_try <= cost:
-            gain = (cost - cost_try) / max(_predicted_gain(p, w), 1e-300)
-            factor = _adapted(factor, gain)
+            gain = cost - cost_try
+            resting = resting or gain <= p.settings[4] * cost
+            factor = _adapted(factor, gain / max(_predicted_gain(p, w), 1e-300))
             _copy(w.q_try, w.q)
             cost = cost_try
         else:
             factor *= 8.0
             cost = _evaluate(p, w, w.q)
-        if 0.0 <= largest <= p.settings[3] or factor > _MAX_FACTOR:
+        if resting or factor > _MAX_FACTOR:
             return _resting_status(p, w), iteration + 1, cost
     return _STALLED, int(p.settings[0]), cost
 
