@@ -12,9 +12,15 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""What all tests share."""
+"""Settings that every test shares: a ROS 2 graph of its own, no time limits in property tests."""
+
+import os
 
 from hypothesis import settings
+
+# Before anything imports rclpy. Child processes inherit them; another run has another domain.
+os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 100)
 
 # The first call of a kernel compiles it: no test is late for that.
 settings.register_profile('vr_ik', deadline=None)

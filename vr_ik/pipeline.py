@@ -86,9 +86,9 @@ class Pipeline:
     def process(self, frame: TrackingFrame) -> Solution:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""
         self._cleaner.clean(frame, self._targets, self._confidence)
+        self._solver.weights[:] = self._confidence[:, None] * self._full_weights
         if self._stamp_ns is None and self._confidence.any():
             self._q = self._standing_start()
-        self._solver.weights[:] = self._confidence[:, None] * self._full_weights
         started = time.perf_counter()
         result = self._solver.solve(self._q, self._targets)
         solve_time_s = time.perf_counter() - started
@@ -107,7 +107,7 @@ class Pipeline:
         )
 
     def _standing_start(self) -> Array:
-        """Return the rest posture, placed and turned so that the surest device is where it is."""
+        """Return a pose for the first frame: at rest where the surest device is, then solved."""
         role = next(
             role for role, known in zip(self.roles, self._confidence > 0.0, strict=True) if known
         )
@@ -123,6 +123,9 @@ class Pipeline:
         q[3:7] = (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw))
         placed = self.model.link_pose(q, mount.link) @ mount.pose_link_from_device
         q[:3] += pose_world_from_device[:3, 3] - placed[:3, 3]
+        # No frame before this one has brought the body near: it may take longer than others.
+        for _ in range(_FIRST_SOLVES):
+            q = self._solver.solve(q, self._targets).q
         return q
 
     def _velocity(self, q: Array, stamp_ns: int) -> Array:
@@ -134,6 +137,8 @@ class Pipeline:
 # A frame is solved when a step gains less than this part of the cost: beyond it nearly straight
 # limbs still creep by milliradians, which no device can tell.
 _GAIN_TOLERANCE = 1e-4
+
+_FIRST_SOLVES = 5
 
 # The devices that tell best where the body is and which way it faces come first.
 _SUREST = ('waist', 'chest', 'hmd')

@@ -19,9 +19,10 @@ A ball joint made of three hinges, the last along the upper arm, locks where the
 along the first hinge. With first hinges in the body's main directions that happens in everyday
 poses: hinge y in the T-pose, hinge x when reaching forward, hinge z with hanging arms. Here the
 first hinge points outward, back and up (-1, 2, 1), and so, at its other end, forward, down and
-across the body: two directions at the rim of what a shoulder can reach. In motion capture of
-walking, punching, dancing, gymnastics, bowing and waving the upper arm stays 42 degrees and more
-away from both ends of it in 99 frames of 100; from the y axis only 19, from the x axis 11.
+across the body: two directions at the rim of what a shoulder can reach. In motion capture (CMU,
+Bandai Namco) of walking, punching, dancing, gymnastics, bowing and waving the upper arm is at
+least 42 degrees away from both ends of it in 99 frames of 100; from the y axis only 19, from the
+x axis 11.
 """
 
 import math

@@ -1,0 +1,32 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Names and qualities of service of the topics, as the ROS ecosystem expects them."""
+
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+TF_TOPIC = '/tf'
+"""Absolute, as tf2 has it; remap `/tf:=tf` for a tree of its own in a namespace."""
+DIAGNOSTICS_TOPIC = '/diagnostics'
+"""Absolute, as REP-107 has it."""
+JOINT_STATES_TOPIC = 'joint_states'
+ROBOT_DESCRIPTION_TOPIC = 'robot_description'
+
+TF_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+DIAGNOSTICS_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED_QOS = QoSProfile(
+    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
+"""The last message is kept for subscribers that come later."""

@@ -1,0 +1,198 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The solver node: tracked devices from TF in, joint states and the body's root out."""
+
+from collections.abc import Sequence
+import gc
+import sys
+import time
+
+from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+
+from vr_ik.config import SolverConfig
+from vr_ik.errors import VrIkError
+from vr_ik.io.tf_cdr import CDR_LITTLE_ENDIAN, DevicePoses, DeviceReader
+from vr_ik.nodes import diagnostics, qos, spin
+from vr_ik.nodes.conversions import FrameWriter, JointStateWriter
+from vr_ik.nodes.parameters import BoundConfig
+from vr_ik.nodes.solver_report import SolverReport
+from vr_ik.pipeline import Pipeline, Solution
+from vr_ik.trackers.assembly import FrameAssembler
+from vr_ik.types import TrackingFrame
+
+NAME = 'solver_node'
+_WARNING_PERIOD_S = 5.0
+_ROOT_POSITION, _ROOT_QUATERNION, _JOINTS = slice(0, 3), slice(3, 7), slice(7, None)
+_JOINT_VELOCITIES = slice(6, None)
+
+
+class _Solving:
+    """All that depends on the parameters, made together and exchanged together."""
+
+    def __init__(self, config: SolverConfig) -> None:
+        """Build the model and the solver, and have every kernel compiled."""
+        self.pipeline = Pipeline(config)
+        self.reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
+        self.joint_states = JointStateWriter(self.pipeline.model.joint_names)
+        self.root = FrameWriter(config.world_frame, config.frame_prefix)
+        self.root_link = self.pipeline.model.root_link
+        self._warm_up(config)
+
+    def _warm_up(self, config: SolverConfig) -> None:
+        """Take a made-up frame all the way, so that nothing is compiled in the loop."""
+        poses = np.tile(np.eye(4), (len(config.trackers), 1, 1))
+        writer = FrameWriter(config.world_frame, config.frame_prefix)
+        for stamp_ns in (1, 10_000_001):
+            message = writer.write(TrackingFrame(stamp_ns, config.trackers, poses))
+            devices = self.reader.read(serialize_message(message))
+            frame = TrackingFrame(stamp_ns, tuple(devices.names), devices.poses)
+            self.pipeline.process(frame)
+        self.pipeline.reset()
+
+
+class SolverNode(Node):
+    """Solves each tracking frame when it arrives, and publishes it under the frame's stamp."""
+
+    def __init__(self) -> None:
+        """Bind the parameters, build and warm the solver, then start to listen."""
+        super().__init__(NAME)
+        self._config = BoundConfig(self, SolverConfig)
+        self._solving = self._prepare()
+        self._assembler = FrameAssembler()
+        self._report = SolverReport()
+        self._last_stamp_ns = self._restarts = self._rejected = 0
+        self._joint_states = self.create_publisher(
+            JointState, qos.JOINT_STATES_TOPIC, qos.JOINT_STATES_QOS
+        )
+        self._tf = self.create_publisher(TFMessage, qos.TF_TOPIC, qos.TF_QOS)
+        self._description = self.create_publisher(
+            String, qos.ROBOT_DESCRIPTION_TOPIC, qos.LATCHED_QOS
+        )
+        self._description.publish(String(data=self._solving.pipeline.urdf))
+        self._config.when_changed(self._apply)
+        self._diagnostics = diagnostics.DiagnosticsTimer(self, self._report_and_begin_anew)
+        # What exists by now stays: the garbage collector need not look at it in every frame.
+        gc.collect()
+        gc.freeze()
+        self.create_subscription(TFMessage, qos.TF_TOPIC, self._on_tf, qos.TF_QOS, raw=True)
+        self.get_logger().info('Ready.')
+
+    def _prepare(self) -> _Solving:
+        config = self._config.value
+        self.get_logger().info('Preparing the solver; on the very first run it is compiled.')
+        started_s = time.monotonic()
+        solving = _Solving(config)
+        self.get_logger().info(
+            f"Model '{config.model}' with {len(solving.pipeline.model.joint_names)} joints, "
+            f"solver '{config.solver}', prepared in {time.monotonic() - started_s:.1f} s."
+        )
+        return solving
+
+    def _apply(self, config: SolverConfig) -> None:
+        """Take over a live change: build all anew, then exchange it between two frames."""
+        solving = _Solving(config)
+        if solving.pipeline.urdf != self._solving.pipeline.urdf:
+            self._description.publish(String(data=solving.pipeline.urdf))
+        self._solving = solving
+
+    def _on_tf(self, message: bytes) -> None:
+        try:
+            devices = self._read(message)
+        except VrIkError as error:
+            self._rejected += 1
+            self._warn(str(error))
+            return
+        if devices.names:
+            names, stamps_ns, poses, _ = devices
+            for frame in self._assembler.add(names, stamps_ns, poses):
+                self._solve(frame)
+
+    def _read(self, message: bytes) -> DevicePoses:
+        if message[:2] != CDR_LITTLE_ENDIAN:
+            # Another encoding, such as a big endian machine's: have it put into ours.
+            message = serialize_message(deserialize_message(message, TFMessage))
+        devices = self._solving.reader.read(message)
+        if devices.rejected:
+            self._rejected += len(devices.rejected)
+            self._warn(
+                f'Dropped a transform of {", ".join(devices.rejected)}: a number that is not '
+                f'finite, or no unit quaternion ({self._rejected} so far).'
+            )
+        return devices
+
+    def _solve(self, frame: TrackingFrame) -> None:
+        if frame.stamp_ns < self._last_stamp_ns:
+            self._restarts += 1
+            self._solving.pipeline.reset()
+            back_s = (self._last_stamp_ns - frame.stamp_ns) * 1e-9
+            self.get_logger().info(f'Time went back by {back_s:.1f} s: starting anew.')
+        self._last_stamp_ns = frame.stamp_ns
+        try:
+            solution = self._solving.pipeline.process(frame)
+        except Exception as error:  # a plug-in's mistake must not end the node
+            self._solving.pipeline.reset()
+            text = f'A frame could not be solved: {type(error).__name__}: {error}'
+            self.get_logger().error(text, throttle_duration_sec=_WARNING_PERIOD_S)
+            return
+        self._publish(solution)
+        self._report.note(solution)
+
+    def _publish(self, solution: Solution) -> None:
+        q, solving = solution.q, self._solving
+        self._joint_states.publish(
+            solving.joint_states.write(
+                solution.stamp_ns, q[_JOINTS], solution.velocity[_JOINT_VELOCITIES]
+            )
+        )
+        self._tf.publish(
+            solving.root.write_one(
+                solution.stamp_ns, solving.root_link, q[_ROOT_POSITION], q[_ROOT_QUATERNION]
+            )
+        )
+
+    def _warn(self, text: str) -> None:
+        self.get_logger().warning(text, throttle_duration_sec=_WARNING_PERIOD_S)
+
+    def _report_and_begin_anew(self) -> list[DiagnosticStatus]:
+        report, self._report = self._report, SolverReport()
+        totals = {
+            'solver': self._config.value.solver,
+            'transforms rejected': self._rejected,
+            'transforms late': self._assembler.late,
+            'transforms repeated': self._assembler.repeated,
+            'frames over several messages': self._assembler.splits_frames,
+            'restarts of time': self._restarts,
+        }
+        return [report.line(totals)]
+
+
+def create() -> SolverNode:
+    """Return the node; ROS must be initialized."""
+    return SolverNode()
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the node as a process and return its exit code."""
+    return spin.run(NAME, create, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
