@@ -31,12 +31,14 @@ _BACK_SIGN = np.array([-1.0, 1.0, -1.0])
 
 def vectors_from_openvr(vectors: NDArray[Any]) -> Array:
     """Turn (..., 3) OpenVR vectors (positions, velocities, turn rates) to REP-103 axes."""
-    return vectors[..., _SOURCE] * _SIGN
+    turned: Array = vectors[..., _SOURCE] * _SIGN
+    return turned
 
 
 def vectors_to_openvr(vectors: NDArray[Any]) -> Array:
     """Turn (..., 3) REP-103 vectors to OpenVR's axes."""
-    return vectors[..., _BACK_SOURCE] * _BACK_SIGN
+    turned: Array = vectors[..., _BACK_SOURCE] * _BACK_SIGN
+    return turned
 
 
 def poses_from_openvr(matrices: NDArray[Any]) -> Array:
