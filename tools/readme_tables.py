@@ -1,0 +1,187 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Write the README's tables of topics and parameters from the code; `--check` only compares."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+import os
+from pathlib import Path
+import re
+import sys
+from typing import NamedTuple
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from vr_ik.config import describe, SolverConfig, TrackerConfig
+from vr_ik.config_fields import Config, ParamRow
+from vr_ik.nodes import qos, solver_node, tracker_node
+from vr_ik.nodes.joining import joined
+
+README = Path(__file__).resolve().parent.parent / 'README.md'
+OF_ROS = ('/parameter_events', '/rosout')
+
+TOPIC_TEXTS = {
+    ('tracker_node', 'publishes', '/tf'): (
+        'The tracked devices, children of `vr_world`: one message for each tracking frame, with '
+        'one stamp; a device that is not tracked is left out.'
+    ),
+    ('tracker_node', 'publishes', '/diagnostics'): (
+        'Once a second: the source, and each device with its serial, status, rate and battery.'
+    ),
+    ('solver_node', 'subscribes to', '/tf'): 'The tracked devices; a frame is solved as it comes.',
+    ('solver_node', 'publishes', 'joint_states'): (
+        'Positions and velocities of all joints, under the stamp of the tracking frame.'
+    ),
+    ('solver_node', 'publishes', '/tf'): '`vr_world` → `base_link`, under the same stamp.',
+    ('solver_node', 'publishes', 'robot_description'): (
+        'The human model as URDF; kept for those who come later, published again on changes.'
+    ),
+    ('solver_node', 'publishes', '/diagnostics'): (
+        'Once a second: rate, solve time, worst error, how the solves ended.'
+    ),
+}
+
+
+class Topic(NamedTuple):
+    """A topic as a node uses it."""
+
+    node: str
+    use: str
+    name: str
+    kind: str
+    quality: str
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Bring the README up to date, or say that it is not; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        '--check', action='store_true', help='change nothing; exit code 1 if stale'
+    )
+    check = parser.parse_args(arguments).check
+    old = README.read_text(encoding='utf-8')
+    new = with_tables(old, tables())
+    if check and new != old:
+        print('README.md is out of date: run tools/readme_tables.py.', file=sys.stderr)
+        return 1
+    if new != old:
+        README.write_text(new, encoding='utf-8')
+    return 0
+
+
+def with_tables(text: str, tables: dict[str, str]) -> str:
+    """Return the text with each table between its two marks."""
+    for name, table in tables.items():
+        begin, end = f'<!-- begin {name} -->', f'<!-- end {name} -->'
+        if text.count(begin) != 1 or text.count(end) != 1:
+            raise SystemExit(f"README.md must have '{begin}' and '{end}', each once.")
+        head, _, rest = text.partition(begin)
+        text = f'{head}{begin}\n\n{table}\n{end}{rest.partition(end)[2]}'
+    return text
+
+
+def tables() -> dict[str, str]:
+    """Return all tables by name."""
+    return {
+        'topics': topic_table(node_topics()),
+        'tracker_node parameters': parameter_table(TrackerConfig),
+        'solver_node parameters': parameter_table(SolverConfig),
+    }
+
+
+def parameter_table(cls: type[Config]) -> str:
+    """Return the parameters of a node as Markdown."""
+    rows = [
+        (f'`{row.name}`', _default(row), row.unit, _valid(row), _meaning(row))
+        for row in describe(cls)
+    ]
+    return _markdown(('parameter', 'default', 'unit', 'valid', 'meaning'), rows)
+
+
+def topic_table(topics: Iterable[Topic]) -> str:
+    """Return the topics of all nodes as Markdown; each must have its text here."""
+    rows = [
+        (
+            f'`{topic.node}`',
+            f'{topic.use} `{topic.name}`',
+            f'`{topic.kind}`',
+            topic.quality,
+            TOPIC_TEXTS[topic.node, topic.use, topic.name],
+        )
+        for topic in topics
+    ]
+    return _markdown(('node', 'topic', 'type', 'quality of service', 'what'), rows)
+
+
+def node_topics() -> list[Topic]:
+    """Make the nodes, and return the topics that they have opened."""
+    # Nobody shall take these nodes for running ones.
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'OFF'
+    topics: list[Topic] = []
+    with joined():
+        for create in (tracker_node.create, solver_node.create):
+            node = create()
+            try:
+                topics += _topics_of(node)
+            finally:
+                node.destroy_node()
+    return topics
+
+
+def _topics_of(node: Node) -> list[Topic]:
+    topics = []
+    for use, ends in (('subscribes to', node.subscriptions), ('publishes', node.publishers)):
+        for end in ends:
+            name = end.topic_name
+            if name in OF_ROS:
+                continue
+            absolute = name in (qos.TF_TOPIC, qos.DIAGNOSTICS_TOPIC)
+            kind = f'{end.msg_type.__module__.partition(".")[0]}/{end.msg_type.__name__}'
+            shown = name if absolute else name.removeprefix('/')
+            topics.append(Topic(node.get_name(), use, shown, kind, _quality(end.qos_profile)))
+    return topics
+
+
+def _quality(profile: QoSProfile) -> str:
+    latched = profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
+    durability = ', transient local' if latched else ''
+    return f'{profile.reliability.name.lower()}{durability}, depth {profile.depth}'
+
+
+def _default(row: ParamRow) -> str:
+    if row.default == f'[{row.valid.removeprefix("one of ")}]':
+        return 'all'
+    return f'`{row.default}`' if row.default else ''
+
+
+def _valid(row: ParamRow) -> str:
+    if row.valid.startswith('one of '):
+        names = row.valid.removeprefix('one of ').split(', ')
+        return ', '.join(f'`{name}`' for name in names)
+    return re.sub(r'e\+?(-?)0*', r'e\1', row.valid)
+
+
+def _meaning(row: ParamRow) -> str:
+    return row.description + (' Fixed at the start.' if row.live == 'no' else '')
+
+
+def _markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [titles, ['---'] * len(titles), *rows]
+    return ''.join(f'| {" | ".join(cells)} |\n' for cells in lines)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
