@@ -1,0 +1,109 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""`vr_ik demo` from outside: its figures, and how it ends."""
+
+from collections.abc import Callable, Iterator
+import json
+import os
+from pathlib import Path
+import signal
+import time
+
+from demo_support import DemoProcess, is_running, PATIENCE_S
+import pytest
+
+NODES = {'tracker_node', 'solver_node'}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., DemoProcess]]:
+    """Start demonstrations that are ended with the test."""
+    started = []
+
+    def start_one(*arguments: str) -> DemoProcess:
+        started.append(DemoProcess(tmp_path, *arguments))
+        return started[-1]
+
+    yield start_one
+    for demo in started:
+        demo.end()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+
+
+def test_the_body_follows_the_simulated_user(start, tmp_path):
+    file = tmp_path / 'figures.json'
+    demo = start('--seconds', '5', '--no-viewer', '--json', str(file))
+    assert demo.process.wait(PATIENCE_S) == 0, demo.output()
+    figures = json.loads(file.read_text())
+    assert set(figures) == {'seconds', 'frames', 'joint_states', 'latency_ms', 'error_mm'}
+    assert set(figures['latency_ms']) == {'median', 'p99'}
+    assert set(figures['error_mm']) == {'tracked', 'elbows', 'knees'}
+    assert figures['seconds'] >= 5.0
+    assert 0 < figures['joint_states'] <= figures['frames']
+    assert 0.0 < figures['latency_ms']['median'] <= figures['latency_ms']['p99']
+    assert 0.0 < figures['error_mm']['tracked'] < 10.0
+    assert 'Waiting for the first joint states' in demo.output()
+    assert 'Traceback' not in demo.output()
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_its_nodes(start, tmp_path, number):
+    file = tmp_path / 'figures.json'
+    demo = start('--no-viewer', '--json', str(file))
+    demo.wait_for('Joint states are coming')
+    nodes = demo.nodes()
+    assert set(nodes) == NODES
+    os.kill(demo.process.pid, number)
+    assert demo.process.wait(PATIENCE_S) == 0, demo.output()
+    assert not any(is_running(pid) for pid in nodes.values())
+    assert 'Traceback' not in demo.output()
+    assert json.loads(file.read_text())['joint_states'] > 0
+
+
+def test_a_signal_during_the_start_ends_it_too(start):
+    demo = start('--no-viewer')
+    demo.wait_for('Waiting')
+    nodes = demo.nodes()
+    os.kill(demo.process.pid, signal.SIGINT)
+    assert demo.process.wait(PATIENCE_S) == 0, demo.output()
+    assert not any(is_running(pid) for pid in nodes.values())
+    assert 'Traceback' not in demo.output()
+
+
+def test_a_node_that_dies_is_reported(start):
+    demo = start('--no-viewer')
+    demo.wait_for('Joint states are coming')
+    nodes = demo.nodes()
+    os.kill(nodes['solver_node'], signal.SIGKILL)
+    assert demo.process.wait(PATIENCE_S) == 1, demo.output()
+    assert 'solver_node has ended (signal 9)' in demo.output()
+    assert '[solver_node]: ' in demo.output()  # its last words
+    assert not is_running(nodes['tracker_node'])
+    assert 'Traceback' not in demo.output()
+
+
+def test_no_node_outlives_it_even_when_it_is_killed(start):
+    demo = start('--no-viewer')
+    demo.wait_for('Joint states are coming')
+    nodes = demo.nodes()
+    assert set(nodes) == NODES
+    demo.process.kill()
+    wait_until(lambda: not any(is_running(pid) for pid in nodes.values()))

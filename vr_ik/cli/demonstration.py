@@ -1,0 +1,165 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""What the demonstration does with running nodes: wait for them, measure them, show them."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+import math
+import os
+import time
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.live import Live
+
+from vr_ik.cli.dashboard import Dashboard, describe, markdown
+from vr_ik.cli.interruption import Interruption
+from vr_ik.cli.measures import FRAMES, Measures
+from vr_ik.cli.processes import NodeProcesses, NodesError
+from vr_ik.cli.ros import import_node_module
+from vr_ik.errors import MissingDependencyError
+from vr_ik.trackers.simulated_user import SimulatedUser
+from vr_ik.viewer.scene import Viewer
+
+WORLD_FRAME = 'vr_world'
+
+_POLL_PERIOD_S = 0.02
+_HINT_AFTER_S = 4.0
+_PATIENCE_S = 180.0
+_PICTURE_PERIOD_S = 1.0 / 30.0
+_TABLE_PERIOD_S = 0.5
+_LINE_PERIOD_S = 5.0
+_SILENCE_S = 5.0
+
+
+class _Part(Protocol):
+    def check(self) -> None:
+        """Raise an error if the part has failed."""
+
+
+class _Watch:
+    """The clock of the loops: it ticks as long as nothing has failed or was interrupted."""
+
+    def __init__(self, interruption: Interruption, parts: tuple[_Part, ...]) -> None:
+        """Watch these parts."""
+        self._interruption = interruption
+        self._parts = parts
+
+    def ticks(self, period_s: float) -> Iterator[float]:
+        """Yield the seconds since the first tick, once every period."""
+        start_s = time.monotonic()
+        while not self._interruption.requested:
+            for part in self._parts:
+                part.check()
+            yield time.monotonic() - start_s
+            time.sleep(period_s)
+
+
+class Demonstration:
+    """Measures and shows nodes that follow a simulated user."""
+
+    def __init__(self, console: Console, seconds: float | None, port: int | None) -> None:
+        """Run for some seconds of motion, or on and on; without a port there is no web page."""
+        self._console = console
+        self._seconds = math.inf if seconds is None else seconds
+        self._port = port
+        self._measures: Measures | None = None
+        self._warned = False
+
+    def run(
+        self, user_height_m: float, origin_s: int, nodes: NodeProcesses, interruption: Interruption
+    ) -> None:
+        """Wait for the nodes' first joint states, then measure and show them."""
+        measures = Measures(SimulatedUser(user_height_m), origin_s * 1_000_000_000)
+        with ExitStack() as stack:
+            listening = import_node_module('listener').listening
+            listener = stack.enter_context(listening(measures, WORLD_FRAME, FRAMES))
+            watch = _Watch(interruption, (nodes, listener))
+            self._wait_for_first(measures, watch)
+            self._say(f'Joint states are coming, {nodes.age_s:.1f} s after the start.')
+            self._measures = measures
+            viewer = self._open_viewer(measures, stack)
+            for _ in self._pictures(measures, viewer, watch):
+                self._warn_of_others(listener.sources())
+
+    def summarize(self) -> dict[str, Any] | None:
+        """Say and return what the run has shown; none where it was ended too early for that."""
+        if self._measures is None:
+            return None
+        summary = self._measures.summary()
+        self._say(describe(summary))
+        return summary
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _wait_for_first(self, measures: Measures, watch: _Watch) -> None:
+        hint = 'Still waiting: on the very first run the solver is compiled, for about 20 s ...'
+        for waited_s in watch.ticks(_POLL_PERIOD_S):
+            if measures.instant is not None:
+                return
+            if hint and waited_s > _HINT_AFTER_S:
+                self._say(hint)
+                hint = ''
+            if waited_s > _PATIENCE_S:
+                raise NodesError(f'No joint states have come for {_PATIENCE_S:.0f} s.')
+
+    def _open_viewer(self, measures: Measures, stack: ExitStack) -> Viewer | None:
+        if self._port is None or measures.model is None:
+            return None
+        try:
+            viewer = Viewer(self._port)
+            stack.callback(viewer.close)
+            viewer.set_body(measures.model, measures.description)
+            viewer.set_ghost(measures.user.model, measures.user_description)
+        except MissingDependencyError as error:
+            self._say(f'There is no web page: {error}')
+            return None
+        self._say(f'Web page: {viewer.url}')
+        return viewer
+
+    def _pictures(
+        self, measures: Measures, viewer: Viewer | None, watch: _Watch
+    ) -> Iterator[None]:
+        """Refresh the page until the time is over; yield after each renewal of the figures."""
+        dashboard = Dashboard(measures, viewer.url if viewer else '')
+        is_terminal = self._console.is_terminal
+        period_s = _TABLE_PERIOD_S if is_terminal else _LINE_PERIOD_S
+        next_s = period_s
+        with Live(console=self._console, auto_refresh=False) as live:
+            for elapsed_s in watch.ticks(_PICTURE_PERIOD_S):
+                if measures.seconds >= self._seconds or elapsed_s > self._seconds + _SILENCE_S:
+                    break
+                if viewer is not None and measures.instant is not None:
+                    now = measures.instant
+                    viewer.show(now.q, now.q_true, now.devices)
+                if elapsed_s >= next_s:
+                    next_s += period_s
+                    if viewer is not None:
+                        viewer.show_figures(markdown(measures.summary()))
+                    if is_terminal:
+                        live.update(dashboard.table(), refresh=True)
+                    else:
+                        self._say(describe(measures.summary()))
+                    yield
+
+    def _warn_of_others(self, sources: int) -> None:
+        if sources > 1 and not self._warned:
+            self._warned = True
+            domain = os.environ.get('ROS_DOMAIN_ID', '0')
+            self._say(
+                f'{sources} nodes publish joint_states in ROS domain {domain}: the figures are of '
+                'no use. End the others, or set another ROS_DOMAIN_ID.'
+            )
