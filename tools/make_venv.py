@@ -175,7 +175,13 @@ def environment_steps(venv: Path, distro: str | None) -> list[Step]:
             lambda: build_tf2_msgs(venv),
         )
         steps.append(build)
-    return steps
+    kernels = Step(
+        'kernels',
+        'machine code of the kernels (numba)',
+        digest(ROOT / 'vr_ik'),
+        lambda: run((venv / 'bin' / 'python', '-m', 'vr_ik.nodes.warm_up')),
+    )
+    return [*steps, kernels]
 
 
 def bench_steps(venv: Path) -> list[Step]:

@@ -77,8 +77,9 @@ class DeviceReader:
             raise VrIkError('A TF message is not in little endian CDR.')
         # The copy starts at the body, which aligns its numbers in memory as in the layout.
         body = np.frombuffer(message[4:], np.uint8).copy()
+        doubles = body[: len(body) // 8 * 8].view(np.float64)
         found, roles, good, stamps_ns, numbers = _decode(
-            body, self._world, self._frames, self._frame_ends
+            body, doubles, self._world, self._frames, self._frame_ends
         )
         if found < 0:
             raise VrIkError(f'A TF message of {len(message)} bytes is cut off or damaged.')
@@ -99,9 +100,13 @@ def _with_zero(text: str) -> Bytes:
 
 @njit(cache=True)
 def _decode(
-    body: Bytes, world: Bytes, frames: Bytes, frame_ends: NDArray[np.int64]
+    body: Bytes, doubles: Array, world: Bytes, frames: Bytes, frame_ends: NDArray[np.int64]
 ) -> tuple[int, NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64], Array]:
-    """Return how many devices were found (-1: damaged), their roles, fitness, stamps, numbers."""
+    """
+    Return how many devices were found (-1: damaged), their roles, fitness, stamps, numbers.
+
+    `doubles` is the body again, as numbers.
+    """
     # A transform takes at least 72 bytes: a count beyond that is damage, not a size to allocate.
     count = _uint32(body, 0) if body.size >= 4 else 1
     damaged = count > body.size // 72
@@ -128,7 +133,8 @@ def _decode(
         roles[found] = role
         seconds = np.int64(np.int32(_uint32(body, frame_id - 8)))
         stamps_ns[found] = seconds * 1_000_000_000 + _uint32(body, frame_id - 4)
-        numbers[found] = body[first_number:at].view(np.float64)
+        for i in range(7):
+            numbers[found, i] = doubles[first_number // 8 + i]
         good[found] = _is_pose(numbers[found])
         found += 1
     if damaged:

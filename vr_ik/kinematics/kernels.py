@@ -170,11 +170,13 @@ def link_poses(
     for frame in range(frame_bodies.shape[0]):
         body = frame_bodies[frame]
         if body < 0:
-            flat[:] = frame_placements[frame]
+            for i in range(12):
+                flat[i] = frame_placements[frame, i]
         else:
             compose(bodies[body], frame_placements[frame], flat)
         for row in range(3):
-            result[frame, row, :3] = flat[3 * row : 3 * row + 3]
+            for column in range(3):
+                result[frame, row, column] = flat[3 * row + column]
             result[frame, row, 3] = flat[9 + row]
         result[frame, 3, 3] = 1.0
     return result

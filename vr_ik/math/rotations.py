@@ -21,6 +21,9 @@ import numpy as np
 
 from vr_ik.types import Array
 
+# The kernels have loops where NumPy has expressions on whole arrays: those take numba ten times
+# as long to compile.
+
 # Below this angle [rad] series replace quotients whose numerator and denominator both vanish.
 _SMALL = 1e-4
 
@@ -73,7 +76,9 @@ def quaternion_from_matrix(rotation: Array) -> Array:
     norm = math.sqrt(q[0] ** 2 + q[1] ** 2 + q[2] ** 2 + q[3] ** 2)
     if q[3] < 0.0:
         norm = -norm
-    return q / norm
+    for i in range(4):
+        q[i] /= norm
+    return q
 
 
 @njit(cache=True)
@@ -102,7 +107,10 @@ def log_quaternion(q: Array) -> Array:
     else:
         sine_sign = 1.0
     scale = 2.0 * math.atan2(sine, cosine) / sine if sine > 1e-12 else 2.0
-    return q[:3] * (sine_sign * scale)
+    vector = np.empty(3)
+    for i in range(3):
+        vector[i] = q[i] * (sine_sign * scale)
+    return vector
 
 
 @njit(cache=True)
@@ -134,8 +142,11 @@ def poses_from_quaternions(positions: Array, quaternions: Array) -> Array:
     n = positions.shape[0]
     poses = np.zeros((n, 4, 4))
     for i in range(n):
-        poses[i, :3, :3] = matrix_from_quaternion(quaternions[i])
-        poses[i, :3, 3] = positions[i]
+        rotation = matrix_from_quaternion(quaternions[i])
+        for row in range(3):
+            for column in range(3):
+                poses[i, row, column] = rotation[row, column]
+            poses[i, row, 3] = positions[i, row]
         poses[i, 3, 3] = 1.0
     return poses
 

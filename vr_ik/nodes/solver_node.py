@@ -44,7 +44,7 @@ _ROOT_POSITION, _ROOT_QUATERNION, _JOINTS = slice(0, 3), slice(3, 7), slice(7, N
 _JOINT_VELOCITIES = slice(6, None)
 
 
-class _Solving:
+class Solving:
     """All that depends on the parameters, made together and exchanged together."""
 
     def __init__(self, config: SolverConfig) -> None:
@@ -95,11 +95,11 @@ class SolverNode(Node):
         self.create_subscription(TFMessage, qos.TF_TOPIC, self._on_tf, qos.TF_QOS, raw=True)
         self.get_logger().info('Ready.')
 
-    def _prepare(self) -> _Solving:
+    def _prepare(self) -> Solving:
         config = self._config.value
         self.get_logger().info('Preparing the solver; on the very first run it is compiled.')
         started_s = time.monotonic()
-        solving = _Solving(config)
+        solving = Solving(config)
         self.get_logger().info(
             f"Model '{config.model}' with {len(solving.pipeline.model.joint_names)} joints, "
             f"solver '{config.solver}', prepared in {time.monotonic() - started_s:.1f} s."
@@ -108,7 +108,7 @@ class SolverNode(Node):
 
     def _apply(self, config: SolverConfig) -> None:
         """Take over a live change: build all anew, then exchange it between two frames."""
-        solving = _Solving(config)
+        solving = Solving(config)
         if solving.pipeline.urdf != self._solving.pipeline.urdf:
             self._description.publish(String(data=solving.pipeline.urdf))
         self._solving = solving
