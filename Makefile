@@ -9,7 +9,7 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench python demo test lint format bench clean
+.PHONY: help setup setup-bench python demo test lint format docs bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ lint: setup  ## check format, style and types
 format: setup  ## bring the sources into format
 	@$(VENV)/bin/ruff check --quiet --fix-only
 	@$(VENV)/bin/ruff format --quiet
+
+docs: setup  ## bring the tables of the README up to date
+	@$(VENV)/bin/python tools/readme_tables.py
 
 bench: setup-bench  ## measure the solvers beside their peers, write bench.json
 	@env -u PYTHONPATH $(BENCH_VENV)/bin/python -m vr_ik.evaluation.bench $(ARGS)

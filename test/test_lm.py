@@ -16,15 +16,14 @@
 
 import math
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from robots import urdf_path
 
 from vr_ik.errors import ConfigError, UnknownNameError, VrIkError
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.solvers.base import make_solver
+from vr_ik.solvers.base import make_solver, PostureSolver
 from vr_ik.solvers.box_step import bounded_step
 from vr_ik.types import Status, Task
 
@@ -220,6 +219,7 @@ def test_joints_of_more_than_a_turn_go_round(tmp_path):
 
 def test_posture_decides_what_the_tasks_leave_open(panda):
     solver = make_solver('lm', panda, [Task('panda_link8')], posture_weight=1e-4)
+    assert isinstance(solver, PostureSolver)
     q = 0.5 * (panda.lower + panda.upper)
     target = targets_at(panda, q, ['panda_link8'])
     for side in (-0.6, 0.6):

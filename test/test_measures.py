@@ -138,6 +138,19 @@ def test_frames_count_from_the_first_that_was_solved(measures):
     assert measures.seen_shares()[SIMULATED_ROLES[1]] == 1.0
 
 
+def test_what_is_stamped_before_the_beginning_does_not_count(measures):
+    send_truth(measures, 10, np.array([1.0, 0.0, 0.0]))
+    measures.begin(ORIGIN_NS + 8 * PERIOD_NS)
+    summary = measures.summary()
+    assert summary['joint_states'] == summary['frames'] == 0
+    assert summary['latency_ms'] == {'median': None, 'p99': None}
+    assert describe(summary).startswith('0 joint states')
+    send_truth(measures, 10, np.zeros(3))
+    summary = measures.summary()
+    assert summary['joint_states'] == summary['frames'] == 2
+    assert summary['error_mm']['tracked'] == 0.0
+
+
 def test_the_order_of_root_and_joints_does_not_matter(measures):
     q = USER.q_at(0.0)
     root = pose(matrix_from_quaternion(q[3:7]), q[:3])
@@ -179,7 +192,7 @@ def test_the_table_shows_figures_and_devices(measures):
         'http://localhost:8080',
         '0.123 ms',
         'solving',
-        '2.00 ms median',
+        '2.0 ms median',
         *SIMULATED_ROLES,
     ):
         assert part in text

@@ -125,8 +125,8 @@ def vr_ik_commands() -> list[list[str]]:
     return [shlex.split(line)[1:] for line in lines if line.startswith('vr_ik ')]
 
 
-def test_every_command_of_the_command_line_is_shown():
-    assert {arguments[0] for arguments in vr_ik_commands()} == {'demo', 'run', 'urdf', 'doctor'}
+def test_the_main_commands_are_shown():
+    assert {arguments[0] for arguments in vr_ik_commands()} >= {'demo', 'run', 'urdf', 'doctor'}
 
 
 @pytest.mark.parametrize('arguments', vr_ik_commands(), ids=' '.join)

@@ -38,8 +38,12 @@ TOPIC_TEXTS = {
         'The tracked devices, children of `vr_world`: one message for each tracking frame, with '
         'one stamp; a device that is not tracked is left out.'
     ),
+    ('tracker_node', 'publishes', '/tf_static'): (
+        'Base stations and, where there is one, the map: children of `vr_world`.'
+    ),
     ('tracker_node', 'publishes', '/diagnostics'): (
-        'Once a second: the source, and each device with its serial, status, rate and battery.'
+        'Once a second: the source, and each device with its serial, role, status, rate, drops '
+        'and battery.'
     ),
     ('solver_node', 'subscribes to', '/tf'): 'The tracked devices; a frame is solved as it comes.',
     ('solver_node', 'publishes', 'joint_states'): (
@@ -119,11 +123,18 @@ def topic_table(topics: Iterable[Topic]) -> str:
             f'{topic.use} `{topic.name}`',
             f'`{topic.kind}`',
             topic.quality,
-            TOPIC_TEXTS[topic.node, topic.use, topic.name],
+            _text(topic),
         )
         for topic in topics
     ]
     return _markdown(('node', 'topic', 'type', 'quality of service', 'what'), rows)
+
+
+def _text(topic: Topic) -> str:
+    key = (topic.node, topic.use, topic.name)
+    if key not in TOPIC_TEXTS:
+        raise SystemExit(f'Say in TOPIC_TEXTS what {topic.node} {topic.use} {topic.name} for.')
+    return TOPIC_TEXTS[key]
 
 
 def node_topics() -> list[Topic]:
@@ -148,7 +159,7 @@ def _topics_of(node: Node) -> list[Topic]:
             name = end.topic_name
             if name in OF_ROS:
                 continue
-            absolute = name in (qos.TF_TOPIC, qos.DIAGNOSTICS_TOPIC)
+            absolute = name in (qos.TF_TOPIC, qos.TF_STATIC_TOPIC, qos.DIAGNOSTICS_TOPIC)
             kind = f'{end.msg_type.__module__.partition(".")[0]}/{end.msg_type.__name__}'
             shown = name if absolute else name.removeprefix('/')
             topics.append(Topic(node.get_name(), use, shown, kind, _quality(end.qos_profile)))

@@ -58,7 +58,8 @@ class Dashboard:
         )
         table.add_row(
             'latency',
-            f'{latency["median"]:.2f} ms median, {latency["p99"]:.2f} ms 99th percentile',
+            f'{_milliseconds(latency["median"])} median, '
+            f'{_milliseconds(latency["p99"])} 99th percentile',
         )
         table.add_row(
             'error against truth',
@@ -96,7 +97,8 @@ def describe(summary: dict[str, Any]) -> str:
     latency, error = summary['latency_ms'], summary['error_mm']
     return (
         f'{summary["joint_states"]} joint states in {summary["seconds"]:.1f} s, '
-        f'latency {latency["median"]:.1f} ms (99 %: {latency["p99"]:.1f} ms), mean error '
+        f'latency {_milliseconds(latency["median"])} (99 %: {_milliseconds(latency["p99"])}), '
+        'mean error '
         f'tracked {_millimetres(error["tracked"])}, elbows {_millimetres(error["elbows"])}, '
         f'knees {_millimetres(error["knees"])}.'
     )
@@ -106,13 +108,18 @@ def markdown(summary: dict[str, Any]) -> str:
     """Return the figures for the web page."""
     latency, error = summary['latency_ms'], summary['error_mm']
     return (
+        'The solved body with its devices and, in green, the truth.\n\n'
         '| | |\n|:--|:--|\n'
         f'| joint states | {summary["joint_states"]} |\n'
-        f'| latency | {latency["median"]:.1f} ms |\n'
+        f'| latency | {_milliseconds(latency["median"])} |\n'
         f'| error, tracked | {_millimetres(error["tracked"])} |\n'
         f'| error, elbows | {_millimetres(error["elbows"])} |\n'
         f'| error, knees | {_millimetres(error["knees"])} |\n'
     )
+
+
+def _milliseconds(value: float | None) -> str:
+    return '?' if value is None else f'{value:.1f} ms'
 
 
 def _millimetres(value: float | None) -> str:

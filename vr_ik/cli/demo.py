@@ -14,6 +14,7 @@
 
 """`vr_ik demo`: a simulated VR user through the real nodes, measured, shown in a browser."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 import json
 import os
@@ -30,7 +31,7 @@ from vr_ik.cli.processes import NodesError, running
 from vr_ik.cli.ros import require_ros
 
 DEFAULT_PORT = 8080
-MOTION_STARTS_AFTER_S = 3
+MOTION_STARTS_AFTER_S = 4
 
 
 @dataclass(frozen=True)
@@ -50,38 +51,48 @@ class Simulation:
         }
 
 
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        min=0.1,
+        metavar='N',
+        help='End after so many seconds of motion.',
+        show_default='until Ctrl-C',
+    ),
+]
+WithViewer = Annotated[
+    bool, typer.Option('--viewer/--no-viewer', help='Show the bodies on a web page.')
+]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option('--json', metavar='FILE', help='Write the figures of the run to a file.'),
+]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help='Port of the web page, or else the next free one.')
+]
+
+
 def demo(
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0.1,
-            metavar='N',
-            help='End after so many seconds of motion.',
-            show_default='until Ctrl-C',
-        ),
-    ] = None,
-    viewer: Annotated[
-        bool, typer.Option('--viewer/--no-viewer', help='Show the bodies on a web page.')
-    ] = True,
-    json_file: Annotated[
-        Path | None,
-        typer.Option('--json', metavar='FILE', help='Write the figures of the run to a file.'),
-    ] = None,
-    port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, help='Port of the web page, or else the next free one.'),
-    ] = DEFAULT_PORT,
+    seconds: Seconds = None,
+    viewer: WithViewer = True,
+    json_file: JsonFile = None,
+    port: Port = DEFAULT_PORT,
 ) -> None:
     """Show a simulated VR user who moves a body through the real ROS 2 nodes.
 
     Starts tracker_node and solver_node as processes of their own and listens to what they
     publish, as any other node can: try `ros2 topic echo /joint_states` beside it.
     """
+    run_and_write(lambda: _run(Console(), seconds, port if viewer else None), json_file)
+
+
+def run_and_write(run: Callable[[], dict[str, Any] | None], json_file: Path | None) -> None:
+    """Run a demonstration and write its figures; where its nodes fail, the exit code is 1."""
     if json_file is not None:
         check_writable(json_file)
     require_ros()
     try:
-        summary = _run(Console(), seconds, port if viewer else None)
+        summary = run()
     except NodesError as error:
         typer.echo(f'vr_ik: {error}', err=True)
         raise typer.Exit(1) from error

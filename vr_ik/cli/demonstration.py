@@ -91,6 +91,7 @@ class Demonstration:
             self._say(f'Joint states are coming, {nodes.age_s:.1f} s after the start.')
             self._measures = measures
             viewer = self._open_viewer(measures, stack)
+            measures.begin(time.time_ns())
             for _ in self._pictures(measures, viewer, watch):
                 self._warn_of_others(listener.sources())
 
@@ -108,8 +109,8 @@ class Demonstration:
     def _wait_for_first(self, measures: Measures, watch: _Watch) -> None:
         hint = 'Still waiting: on the very first run the solver is compiled, for about 20 s ...'
         for waited_s in watch.ticks(_POLL_PERIOD_S):
-            if measures.instant is not None:
-                return
+            if measures.instant is not None and measures.instant.devices:
+                return  # each of the publishers has been found
             if hint and waited_s > _HINT_AFTER_S:
                 self._say(hint)
                 hint = ''
@@ -142,8 +143,8 @@ class Demonstration:
             for elapsed_s in watch.ticks(_PICTURE_PERIOD_S):
                 if measures.seconds >= self._seconds or elapsed_s > self._seconds + _SILENCE_S:
                     break
-                if viewer is not None and measures.instant is not None:
-                    now = measures.instant
+                now = measures.instant
+                if viewer is not None and viewer.is_watched and now is not None:
                     viewer.show(now.q, now.q_true, now.devices)
                 if elapsed_s >= next_s:
                     next_s += period_s

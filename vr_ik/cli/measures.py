@@ -71,6 +71,7 @@ class Measures:
         self.user_description = human_urdf(user.proportions)
         self._origin_ns = origin_ns
         self._lock = threading.Lock()
+        self._begin_ns = 0
         self._first_ns: int | None = None
         self._counts = Counts()
         self._latencies_ms: deque[float] = deque(maxlen=_KEPT_LATENCIES)
@@ -86,6 +87,15 @@ class Measures:
         self.solver: dict[str, str] = {}
         """The solver's last diagnostics."""
         self._warm_up()
+
+    def begin(self, now_ns: int) -> None:
+        """Count anew, from what is stamped after this time: the start of all parts is over."""
+        with self._lock:
+            self._begin_ns = now_ns
+            self._first_ns = None
+            self._counts = Counts()
+            self._latencies_ms.clear()
+            self._devices.clear()
 
     @property
     def seconds(self) -> float:
@@ -108,6 +118,8 @@ class Measures:
 
     def on_transforms(self, stamp_ns: int, poses: dict[str, Array]) -> None:
         """Take a tracking frame of the tracker, or the body's root of the solver."""
+        if stamp_ns < self._begin_ns:
+            return
         with self._lock:
             root = poses.pop(ROOT_FRAME, None)
             if root is not None:
@@ -122,6 +134,8 @@ class Measures:
         self, stamp_ns: int, received_ns: int, names: Sequence[str], positions: Sequence[float]
     ) -> None:
         """Take a solved frame."""
+        if stamp_ns < self._begin_ns:
+            return
         with self._lock:
             if self._first_ns is None:
                 self._first_ns = received_ns
@@ -137,16 +151,14 @@ class Measures:
             self._evaluate(stamp_ns)
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of the run so far, as `--json` writes them."""
+        """Return the figures of the run so far, as `--json` writes them; none is unknown."""
         with self._lock:
             counts = self._counts
-            latencies_ms = np.array(self._latencies_ms) if self._latencies_ms else np.zeros(1)
-            median_ms, p99_ms = np.percentile(latencies_ms, (50.0, 99.0))
             return {
                 'seconds': round(counts.seconds, 3),
                 'frames': counts.frames,
                 'joint_states': counts.joint_states,
-                'latency_ms': {'median': round(median_ms, 3), 'p99': round(p99_ms, 3)},
+                'latency_ms': {'median': self._latency_ms(50.0), 'p99': self._latency_ms(99.0)},
                 'error_mm': {
                     name: self._mean_error_mm(name) for name in ('tracked', *JOINT_LINKS)
                 },
@@ -172,6 +184,11 @@ class Measures:
     def _count_frame(self, poses: dict[str, Array]) -> None:
         self._counts.frames += 1
         self._counts.seen.update(poses.keys())
+
+    def _latency_ms(self, percentile: float) -> float | None:
+        if not self._latencies_ms:
+            return None
+        return round(float(np.percentile(np.array(self._latencies_ms), percentile)), 3)
 
     def _mean_error_mm(self, name: str) -> float | None:
         if not self._counts.evaluated:

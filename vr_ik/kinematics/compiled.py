@@ -15,11 +15,11 @@
 """The one way in which kernels are compiled."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any
 
 from numba import njit
 
-Function = TypeVar('Function', bound=Callable[..., object])
+Function = Callable[..., Any]
 
 _OPTIONS = {
     'cache': True,

@@ -16,7 +16,7 @@
 
 The curvature of a point follows K. Erleben and S. Andrews, "Solving inverse kinematics using exact
 Hessian matrices", 2018, equation 43: d2p / dq_i dq_j = w_i x J_j for i an ancestor of j. That of a
-rotation is the derivative of the logarithm: when the link turns by w, e_r changes by -Jr^-1(e_r) w.
+rotation is the derivative of the logarithm: a link's turn by w changes e_r by -Jr^-1(e_r) w.
 Both are summed over the tasks beyond a body once, as composites, and not per pair of columns.
 """
 
@@ -31,9 +31,9 @@ from vr_ik.kinematics.tree import (
     COLUMN_DOF,
     COLUMN_PARENT,
     FREE,
+    Ints,
     KIND,
     PARENT,
-    Ints,
 )
 from vr_ik.types import Array
 

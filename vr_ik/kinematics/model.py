@@ -22,9 +22,9 @@ import numpy as np
 
 from vr_ik.errors import UnknownNameError, VrIkError
 from vr_ik.kinematics import kernels
-from vr_ik.kinematics.tasks import PackedTasks, cost_derivatives
-from vr_ik.kinematics.tree import Placement, Tree, build_tree
-from vr_ik.kinematics.urdf import Joint, Urdf, read_urdf
+from vr_ik.kinematics.tasks import cost_derivatives, PackedTasks
+from vr_ik.kinematics.tree import build_tree, Placement, Tree
+from vr_ik.kinematics.urdf import Joint, read_urdf, Urdf
 from vr_ik.math.rotations import (
     exp_quaternion,
     log_quaternion,
@@ -165,7 +165,9 @@ class RobotModel:
         )
         if frame == 'local':
             world_from_link = pose[:9].reshape(3, 3)
-            jacobian = np.vstack((world_from_link.T @ jacobian[:3], world_from_link.T @ jacobian[3:]))
+            jacobian = np.vstack(
+                (world_from_link.T @ jacobian[:3], world_from_link.T @ jacobian[3:])
+            )
         return jacobian
 
     def cost_derivatives(

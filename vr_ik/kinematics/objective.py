@@ -25,7 +25,7 @@ import math
 
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.kinematics.kernels import compose
-from vr_ik.kinematics.tree import COLUMN_BODY, COLUMN_DOF, COLUMN_PARENT, PARENT, Ints
+from vr_ik.kinematics.tree import COLUMN_BODY, COLUMN_DOF, COLUMN_PARENT, Ints, PARENT
 from vr_ik.types import Array
 
 # A residual's row: the point relative to the reference (3), e_p (3) and e_r (3).
@@ -53,7 +53,7 @@ def write_rotation_error(target: Array, pose: Array, error: Array) -> None:
     if cosine > -0.9:
         scale = angle / sine if sine > 1e-9 else 1.0
     else:
-        # Near a half turn the sine says little: the axis comes from R + R^T = 2 c + 2 (1 - c) u u^T.
+        # Near a half turn the sine says little; R + R^T = 2 c + 2 (1 - c) u u^T has the axis u.
         d = 1.0 / (1.0 - cosine)
         ux = math.sqrt(max(0.0, (r00 - cosine) * d))
         uy = math.sqrt(max(0.0, (r11 - cosine) * d))
@@ -177,18 +177,14 @@ def write_normal_equations(
         s = columns[column]
         dof = column_ints[column, COLUMN_DOF]
         vx, vy, vz, wx, wy, wz = s[0], s[1], s[2], s[3], s[4], s[5]
-        rhs[dof] += (
-            vx * c[10] + vy * c[11] + vz * c[12] + wx * c[13] + wy * c[14] + wz * c[15]
-        )
+        rhs[dof] += vx * c[10] + vy * c[11] + vz * c[12] + wx * c[13] + wy * c[14] + wz * c[15]
         fx = c[0] * vx + wy * c[3] - wz * c[2]
         fy = c[0] * vy + wz * c[1] - wx * c[3]
         fz = c[0] * vz + wx * c[2] - wy * c[1]
         tx = c[2] * vz - c[3] * vy + c[4] * wx + c[7] * wy + c[8] * wz
         ty = c[3] * vx - c[1] * vz + c[7] * wx + c[5] * wy + c[9] * wz
         tz = c[1] * vy - c[2] * vx + c[8] * wx + c[9] * wy + c[6] * wz
-        matrix[dof, paths[dof, 0]] += (
-            vx * fx + vy * fy + vz * fz + wx * tx + wy * ty + wz * tz
-        )
+        matrix[dof, paths[dof, 0]] += vx * fx + vy * fy + vz * fz + wx * tx + wy * ty + wz * tz
         if column_ints.shape[0] == paths.shape[0]:
             # Without mimic joints a column is a dof, and its row of the matrix is contiguous.
             for i in range(paths[dof, 0]):

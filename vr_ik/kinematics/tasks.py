@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vr_ik.kinematics.compiled import allocating_kernel
 from vr_ik.errors import VrIkError
 from vr_ik.kinematics import kernels
+from vr_ik.kinematics.compiled import allocating_kernel
 from vr_ik.kinematics.hessian import gradient_and_hessian
 from vr_ik.kinematics.objective import RESIDUAL, write_residuals
 from vr_ik.kinematics.tree import Ints, Placement, Tree

@@ -12,12 +12,13 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""The flat arrays that the kernels read: bodies, their columns of the Jacobian, degrees of freedom.
+"""
+A kinematic tree as the flat arrays that the kernels read.
 
-A *body* is a moving joint with everything rigid behind it. Its frame is turned so that the joint's
-axis is its z axis: then a joint's rotation mixes two columns, and its axis is the third. A *column*
-is one motion of a body (six for a floating root, one for any other); mimic joints share a *degree
-of freedom* (dof), so that there may be fewer dofs than columns.
+A *body* is a moving joint with everything rigid behind it. Its frame is turned so that the
+joint's axis is its z axis: then a joint's rotation mixes two columns of the matrix, and its axis
+is the third. A *column* of the Jacobian is one motion of a body (six for a floating root, one for
+any other); mimic joints share a *degree of freedom* (dof), so there may be fewer of them.
 """
 
 from dataclasses import dataclass

@@ -45,7 +45,9 @@ class LmOptions(Config):
         1e-6, 'Largest joint step at which the solve has come to rest.', 'rad', minimum=0.0
     )
     gain_tolerance: float = param(
-        1e-9, 'Part of the cost that a step must gain lest the solve has come to rest.', minimum=0.0
+        1e-9,
+        'Part of the cost that a step must gain lest the solve has come to rest.',
+        minimum=0.0,
     )
     posture_weight: float = param(
         0.0, 'Pull of every joint to the rest posture.', '1/rad^2', minimum=0.0
@@ -87,7 +89,15 @@ class LevenbergMarquardt:
         tree, bodies = prune_tree(model.tree, packed.bodies)
         work = np.empty(lm_kernel.work_size(tree, len(tasks), model.nq, model.nv))
         # All but the last three arguments of the kernel; made once, as it counts at 2 us a call.
-        self._fixed = (*tree, bodies, packed.placements, self.weights, self._joints, settings, work)
+        self._fixed = (
+            *tree,
+            bodies,
+            packed.placements,
+            self.weights,
+            self._joints,
+            settings,
+            work,
+        )
         self._warm_up()
 
     def solve(self, q_start: Array, targets: Array) -> SolveResult:

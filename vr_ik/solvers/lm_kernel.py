@@ -23,7 +23,6 @@ minimises the damped quadratic model within the joint limits (`box_step`).
 import math
 from typing import NamedTuple
 
-
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.kernels import body_columns, body_poses
 from vr_ik.kinematics.objective import (
@@ -34,7 +33,7 @@ from vr_ik.kinematics.objective import (
     write_residuals,
 )
 from vr_ik.kinematics.tree import Ints, Tree
-from vr_ik.solvers.box_step import FREE, bounded_step
+from vr_ik.solvers.box_step import bounded_step, FREE
 from vr_ik.types import Array, Status
 
 _CONVERGED = float(Status.CONVERGED)
@@ -308,9 +307,8 @@ def solve(
 
     Returns False, and does nothing, where the shapes of targets or q_start are wrong.
     """
-    if targets.shape != (task_bodies.shape[0], 4, 4) or not (
-        q_start.shape[0] == values.shape[0] - 3 - 2 * task_bodies.shape[0]
-    ):
+    tasks = task_bodies.shape[0]
+    if targets.shape != (tasks, 4, 4) or q_start.shape[0] != values.shape[0] - 3 - 2 * tasks:
         return False
     first_q = 7 if q_start.shape[0] - joints.shape[0] == 7 else 0
     p = Problem(

@@ -34,9 +34,9 @@ _GHOST_OPACITY = 0.4
 _GHOST_BESIDE_M = 1.2
 _AXES_LENGTH_M = 0.12
 _LABEL_ABOVE_M = 0.06
-_CAMERA_POSITION = (2.9, 0.75, 1.5)
-_CAMERA_TARGET = (0.0, -0.55, 0.88)
-_CAMERA_FIELD_OF_VIEW_RAD = 0.72
+_CAMERA_POSITION = (3.0, 0.9, 1.55)
+_CAMERA_TARGET = (0.0, -0.3, 0.97)
+_CAMERA_FIELD_OF_VIEW_RAD = 0.75
 
 
 class BodyView:
@@ -157,6 +157,11 @@ class Viewer:
         self._ghost: BodyView | None = None
         self._figures = self._server.gui.add_markdown('')
         self._add_switches()
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether a browser shows the page; to `show` without one is a waste of time."""
+        return bool(self._server.get_clients())
 
     def set_body(self, model: RobotModel, urdf_text: str) -> BodyView:
         """Show this solved body from now on."""
