@@ -66,9 +66,7 @@ class Oracle:
 
     def jacobian(self, link: str, frame: str) -> Array:
         """Return the Jacobian with our columns."""
-        reference = (
-            pinocchio.LOCAL if frame == 'local' else pinocchio.LOCAL_WORLD_ALIGNED
-        )
+        reference = pinocchio.LOCAL if frame == 'local' else pinocchio.LOCAL_WORLD_ALIGNED
         theirs = pinocchio.getFrameJacobian(self.pin, self.data, self._frame(link), reference)
         ours = np.zeros((6, self.model.nv))
         ours[:, : self.model.first_v] = theirs[:, : self.model.first_v]

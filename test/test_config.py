@@ -22,7 +22,14 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
-from vr_ik.config import describe, from_mapping, replace, SolverConfig, TrackerConfig
+from vr_ik.config import (
+    describe,
+    from_mapping,
+    replace,
+    serial_map,
+    SolverConfig,
+    TrackerConfig,
+)
 from vr_ik.config_fields import Config, Param, param, parameters
 from vr_ik.config_file import load_config
 from vr_ik.errors import VrIkError
@@ -160,6 +167,26 @@ def test_the_table_has_a_row_for_each_parameter(cls: type[Config]) -> None:
         'names', 'list of str', '[x]', '', 'one of x, y', 'Names.', 'no'
     )  # fmt: skip
     assert sample['flag'].default == 'true'
+
+
+@given(st.dictionaries(st.from_regex(r'[\w-]+', fullmatch=True), st.sampled_from('abc')))
+def test_serials_with_names_are_told_in_one_text(names: dict[str, str]) -> None:
+    """ROS 2 cannot type an empty list, hence the text; spaces and line ends do not matter."""
+    for separator in (',', ', ', ' ,\n  '):
+        text = separator.join(f'{serial} = {name}' for serial, name in names.items())
+        assert serial_map('roles', text) == names
+
+
+@pytest.mark.parametrize('text', ['LHR-1', '=waist', 'LHR-1=', 'a=b, LHR-1', 'a=b, a=c'])
+def test_a_bad_list_of_serials_is_refused(text: str) -> None:
+    """With the parameter's name."""
+    assert "'aliases'" in refusal(TrackerConfig, aliases=text)
+
+
+@pytest.mark.parametrize('name', ['/map', 'my map', 'vr_world'])
+def test_the_map_has_a_frame_of_its_own(name: str) -> None:
+    """With a name that tf2 takes."""
+    assert "'map_frame'" in refusal(TrackerConfig, map_frame=name)
 
 
 def write(folder: Path, text: str) -> Path:

@@ -14,8 +14,7 @@
 
 """Laws of the kinematics: equal to Pinocchio on real robots, and to finite differences."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 from robots import Oracle, urdf_path

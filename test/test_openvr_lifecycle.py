@@ -28,10 +28,11 @@ from unittest.mock import patch
 from openvr_support import device, opened, PATIENCE_S, read_until, simulated_runtime
 import pytest
 
+from vr_ik.config import TrackerConfig
 from vr_ik.errors import MissingDependencyError, TrackerError
 from vr_ik.simulation.runtime import SimulatedRuntime
 from vr_ik.trackers.loop import LoopState, TrackerLoop
-from vr_ik.trackers.openvr import OpenVrOptions, OpenVrTracker
+from vr_ik.trackers.openvr import from_config, OpenVrOptions, OpenVrTracker
 from vr_ik.trackers.openvr_session import OpenVrSession
 from vr_ik.types import DeviceKind, DeviceStatus
 
@@ -196,7 +197,7 @@ def test_a_runtime_of_another_age(runtime: SimulatedRuntime) -> None:
 def test_openvr_is_not_installed() -> None:
     missing = pytest.raises(MissingDependencyError, match='pip install openvr')
     with patch.dict(sys.modules, {'openvr': None}), missing:
-        OpenVrTracker(OpenVrOptions()).open()
+        from_config(TrackerConfig())
 
 
 def test_one_session_a_process(runtime: SimulatedRuntime) -> None:

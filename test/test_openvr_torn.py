@@ -23,7 +23,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from vr_ik.trackers.openvr import UNIVERSES
+from vr_ik.config import UNIVERSES
 from vr_ik.trackers.openvr_session import OpenVrSession
 
 READS = 100_000
@@ -67,7 +67,7 @@ def test_no_torn_poses_in_a_hundred_thousand_reads() -> None:
         with patch.dict(os.environ, environment):
             session = OpenVrSession()
         for read in range(READS):
-            records = session.poses(UNIVERSES['standing'], 0.0)
+            records = session.poses(UNIVERSES.index('standing'), 0.0)
             matrices[read] = records.matrices[:2]
             velocities[read] = records.velocities[:2]
         session.close()

@@ -14,15 +14,18 @@
 
 """Laws of the simulated user: a smooth natural motion, faults as ordered, the same every time."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from vr_ik.config import TrackerConfig
+from vr_ik.math.rotations import exp_rotation
 from vr_ik.trackers.simulated import SIMULATED_ROLES, SimulatedTracker
 from vr_ik.trackers.simulated_user import SimulatedUser
 from vr_ik.types import DeviceStatus
 
-CLEAN = {
+CLEAN: dict[str, Any] = {
     'position_noise_mm': 0.0,
     'rotation_noise_deg': 0.0,
     'dropouts_per_minute': 0.0,
@@ -90,6 +93,20 @@ def test_without_faults_the_devices_are_where_the_body_is(user):
         expected = user.device_poses(user.q_at(i / RATE_HZ), SIMULATED_ROLES)
         assert frame.names == SIMULATED_ROLES
         assert np.abs(frame.poses - expected).max() < 1e-6
+
+
+def test_twists_are_the_velocities_of_the_poses():
+    """Integrated over a frame they lead to the next one, in the world's axes."""
+    _, clean = frames(23.0, **CLEAN)
+    speeds = []
+    for a, b in zip(clean, clean[1:]):
+        mean = (a.twists + b.twists) / 2.0 / RATE_HZ
+        assert np.abs(b.poses[:, :3, 3] - a.poses[:, :3, 3] - mean[:, :3]).max() < 2e-3
+        for before, after, twist in zip(a.poses, b.poses, mean):
+            turned = exp_rotation(twist[3:]) @ before[:3, :3]
+            assert np.abs(turned - after[:3, :3]).max() < 5e-3
+        speeds.append(np.abs(a.twists).max(axis=0))
+    assert (np.max(speeds, axis=0) > 0.5).all()  # none of the six is left out
 
 
 def test_the_same_seed_gives_the_same_frames_and_another_does_not():

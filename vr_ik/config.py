@@ -15,6 +15,7 @@
 """The parameters of the nodes: defaults, units, ranges and choices in one place."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from vr_ik import registry
 from vr_ik.config_fields import bad_value, Config, describe, from_mapping, param, replace
@@ -25,8 +26,10 @@ __all__ = [
     'MODELS',
     'replace',
     'ROLES',
+    'serial_map',
     'SolverConfig',
     'TrackerConfig',
+    'UNIVERSES',
 ]
 
 ROLES = (
@@ -49,14 +52,31 @@ ROLES = (
 MODELS = ('full', 'upper')
 """Human models: the whole body, or pelvis and above."""
 
+UNIVERSES = ('seated', 'standing', 'raw')
+"""Where OpenVR has the world's origin: at the seated zero pose, on the floor in the middle of the
+play area, or wherever the driver has it; in the order of OpenVR's numbers."""
 
-def _check_frames(world_frame: str, frame_prefix: str) -> None:
-    """Refuse frame names that tf2 does not take: empty, with a leading slash or with spaces."""
-    for name, value in (('world_frame', world_frame), ('frame_prefix', frame_prefix)):
+
+def _check_frames(world_frame: str, **others: str) -> None:
+    """Refuse frame names that tf2 does not take: with a leading slash or with spaces."""
+    for name, value in {'world_frame': world_frame, **others}.items():
         if value.startswith('/') or value != ''.join(value.split()):
             raise bad_value(name, value, "it must not begin with '/' nor contain spaces")
     if not world_frame:
         raise bad_value('world_frame', world_frame, 'it must not be empty')
+
+
+def serial_map(parameter: str, text: str) -> dict[str, str]:
+    """Return serial -> name of a parameter's text 'SERIAL=name, SERIAL=name'."""
+    names: dict[str, str] = {}
+    for entry in filter(None, (part.strip() for part in text.split(','))):
+        serial, equals, name = (part.strip() for part in entry.partition('='))
+        if not (serial and equals and name):
+            raise bad_value(parameter, entry, "it must be 'SERIAL=name, SERIAL=name'")
+        if serial in names:
+            raise bad_value(parameter, text, f"the serial '{serial}' is there twice")
+        names[serial] = name
+    return names
 
 
 def _solver_names() -> tuple[str, ...]:
@@ -65,6 +85,16 @@ def _solver_names() -> tuple[str, ...]:
 
 def _tracker_names() -> tuple[str, ...]:
     return registry.names(registry.TRACKERS)
+
+
+def _map_position(axis: str) -> Any:
+    text = f"The map frame's {axis} in the world frame."
+    return param(0.0, text, 'm', minimum=-1000.0, maximum=1000.0)
+
+
+def _map_angle(axis: str) -> Any:
+    text = f"The map frame's turn about the world frame's {axis}; x, y, z in this order."
+    return param(0.0, text, 'deg', minimum=-180.0, maximum=180.0)
 
 
 @dataclass(frozen=True)
@@ -82,6 +112,39 @@ class TrackerConfig(Config):
     )
     frame_prefix: str = param(
         '', "Put before every device's frame, for several users: 'operator/'.", read_only=True
+    )
+    universe: str = param(
+        'standing', 'OpenVR: where the origin of the world is.', choices=UNIVERSES
+    )
+    prediction_s: float = param(
+        0.0,
+        'OpenVR: how far ahead poses are extrapolated; their stamps are as much later.',
+        's',
+        minimum=0.0,
+        maximum=0.2,
+    )
+    roles: str = param(
+        '',
+        "OpenVR: places of trackers by serial, before SteamVR's own: 'LHR-1=waist, LHR-2=chest'.",
+    )
+    aliases: str = param(
+        '', "OpenVR: frame names of devices that are not worn, by serial: 'LHR-3=tool'."
+    )
+    publish_poses: bool = param(False, 'Publish a PoseStamped of each device, too.')
+    publish_twists: bool = param(False, 'Publish a TwistStamped of each device, too.')
+    haptic_s: float = param(
+        0.1, 'How long a device vibrates for one JoyFeedback.', 's', minimum=0.005, maximum=10.0
+    )
+    map_frame: str = param('', "Static child of the world frame, such as 'map'; empty: none.")
+    map_x_m: float = _map_position('x')
+    map_y_m: float = _map_position('y')
+    map_z_m: float = _map_position('z')
+    map_roll_deg: float = _map_angle('x')
+    map_pitch_deg: float = _map_angle('y')
+    map_yaw_deg: float = _map_angle('z')
+    map_file: str = param(
+        '',
+        "Where the map frame is saved; empty: vr_ik/map.yaml in the user's configuration folder.",
     )
     user_height_m: float = param(
         1.75, 'Height of the simulated user.', 'm', minimum=1.0, maximum=2.3
@@ -110,9 +173,13 @@ class TrackerConfig(Config):
     )
 
     def __post_init__(self) -> None:
-        """Check every value and the frame names."""
+        """Check every value, the frame names and the lists of serials."""
         super().__post_init__()
-        _check_frames(self.world_frame, self.frame_prefix)
+        _check_frames(self.world_frame, frame_prefix=self.frame_prefix, map_frame=self.map_frame)
+        if self.map_frame == self.world_frame:
+            raise bad_value('map_frame', self.map_frame, 'it must not be the world frame')
+        serial_map('roles', self.roles)
+        serial_map('aliases', self.aliases)
 
 
 @dataclass(frozen=True)
@@ -141,10 +208,10 @@ class SolverConfig(Config):
         1.0, 'Weight of squared position errors.', '1/m^2', minimum=0.0, maximum=1e6
     )
     orientation_weight: float = param(
-        0.1, 'Weight of squared rotation errors.', '1/rad^2', minimum=0.0, maximum=1e6
+        0.3, 'Weight of squared rotation errors.', '1/rad^2', minimum=0.0, maximum=1e6
     )
     posture_weight: float = param(
-        1e-4, 'Weight of the pull to a natural posture.', '1/rad^2', minimum=0.0, maximum=1e3
+        2e-5, 'Weight of the pull to a natural posture.', '1/rad^2', minimum=0.0, maximum=1e3
     )
     gap_hold_s: float = param(
         0.25,
@@ -174,7 +241,7 @@ class SolverConfig(Config):
     def __post_init__(self) -> None:
         """Check every value, the frame names, and the arm span against the height."""
         super().__post_init__()
-        _check_frames(self.world_frame, self.frame_prefix)
+        _check_frames(self.world_frame, frame_prefix=self.frame_prefix)
         if self.arm_span_m and not 0.7 < self.arm_span_m / self.user_height_m < 1.3:
             raise bad_value(
                 'arm_span_m', self.arm_span_m, 'it must be 0 or 0.7 to 1.3 of the height'

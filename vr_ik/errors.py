@@ -17,7 +17,6 @@
 from collections.abc import Iterable
 import difflib
 
-
 # A robot may have a hundred links; a message has room for fewer.
 _LISTED = 30
 
@@ -36,6 +35,10 @@ class ConfigError(VrIkError):
 
 class TrackerError(VrIkError):
     """A tracking source is not there, or has gone; trying again later may help."""
+
+
+class CalibrationError(VrIkError):
+    """The user's pose cannot be calibrated from; says what to do."""
 
 
 class MissingDependencyError(VrIkError):

@@ -16,7 +16,7 @@
 
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,14 @@ class Tracker(Protocol):
 
     def close(self) -> None:
         """Disconnect; never raises, may be called twice."""
+
+
+@runtime_checkable
+class VibratingTracker(Tracker, Protocol):
+    """A tracking source whose devices can be made to vibrate; a source need not be one."""
+
+    def vibrate(self, name: str, intensity: float, duration_s: float) -> None:
+        """Let the device of this name vibrate, 0 (stop) to 1; callable from any thread."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,11 @@ class NodeProcess:
             preexec_fn=_end_with_parent if sys.platform == 'linux' else None,
         )
 
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
     def check(self) -> None:
         """Raise `NodesError` if the process has ended."""
         code = self._process.poll()

@@ -110,11 +110,21 @@ def prune_tree(tree: Tree, bodies: Ints) -> tuple[Tree, Ints]:
     columns = tree.column_ints.copy()
     columns[:, COLUMN_BODY] = new_body[columns[:, COLUMN_BODY]]
     live = columns[columns[:, COLUMN_BODY] >= 0]
-    if len(set(live[:, COLUMN_DOF])) == len(live):  # No mimic joint is left.
+    if _is_sparse(columns, live):
         ints[:, FIRST_COLUMN] = columns[ints[:, FIRST_COLUMN], COLUMN_DOF]
         columns = _columns_by_dof(columns, live, len(tree.paths))
     paths = _paths(columns, len(tree.paths))
     return Tree(ints, tree.body_floats[keep], columns, paths), new_body[bodies]
+
+
+def _is_sparse(columns: Ints, live: Ints) -> bool:
+    """Tell whether no two columns share a dof, and every column's dof comes after its parent's.
+
+    A mimic joint whose master moves nothing that matters may break the second rule.
+    """
+    inner = live[live[:, COLUMN_PARENT] >= 0]
+    in_order = columns[inner[:, COLUMN_PARENT], COLUMN_DOF] < inner[:, COLUMN_DOF]
+    return len(set(live[:, COLUMN_DOF])) == len(live) and bool(in_order.all())
 
 
 def _columns_by_dof(columns: Ints, live: Ints, nv: int) -> Ints:

@@ -47,7 +47,10 @@ class BoundConfig(Generic[ConfigT]):
         self._cls = cls
         self._on_change: Callable[[ConfigT], None] | None = None
         self._names = frozenset(name for name, _, _ in parameters(cls))
-        self.value: ConfigT = from_mapping(cls, _overrides(node, cls))
+        overrides = _overrides(node, cls)
+        self.given = frozenset(overrides)
+        """Names of the parameters that have a value from the command line, launch or YAML."""
+        self.value: ConfigT = from_mapping(cls, overrides)
         for name, kind, info in parameters(cls):
             value = getattr(self.value, name)
             value = list(value) if isinstance(value, tuple) else value

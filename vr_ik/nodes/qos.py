@@ -18,6 +18,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 TF_TOPIC = '/tf'
 """Absolute, as tf2 has it; remap `/tf:=tf` for a tree of its own in a namespace."""
+TF_STATIC_TOPIC = '/tf_static'
 DIAGNOSTICS_TOPIC = '/diagnostics'
 """Absolute, as REP-107 has it."""
 JOINT_STATES_TOPIC = 'joint_states'
@@ -26,6 +27,9 @@ ROBOT_DESCRIPTION_TOPIC = 'robot_description'
 TF_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 DIAGNOSTICS_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+DEVICE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+"""Topics of single devices. Joy too, as the joy package has it: nodes that want it reliable would
+not hear a best effort publisher, those that want it as sensor data hear both."""
 LATCHED_QOS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )

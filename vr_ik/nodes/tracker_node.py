@@ -12,34 +12,47 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""The tracker node: reads a tracking source and publishes its devices as TF."""
+"""The tracker node: reads a tracking source and publishes its devices as TF and single topics."""
 
-from collections import Counter
 from collections.abc import Sequence
 import sys
-import time
 
 from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
 
 from vr_ik import registry
 from vr_ik.config import replace, TrackerConfig
-from vr_ik.nodes import diagnostics, spin
-from vr_ik.nodes.conversions import FrameWriter
+from vr_ik.errors import TrackerError
+from vr_ik.io.tf_cdr_writer import FrameEncoder
+from vr_ik.map_file import MAP_PARAMETERS
+from vr_ik.nodes import diagnostics, spin, triggers
+from vr_ik.nodes.device_topics import DeviceTopics
+from vr_ik.nodes.haptics import Haptics
+from vr_ik.nodes.map_frame import map_frames, MapServices
 from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.nodes.qos import TF_QOS, TF_TOPIC
+from vr_ik.nodes.static_frames import StaticFrames
+from vr_ik.nodes.tracker_report import TrackerReport
 from vr_ik.trackers.loop import LoopState, Severity, TrackerLoop
-from vr_ik.types import DeviceState, DeviceStatus, Tracker, TrackingFrame
+from vr_ik.trackers.recentering import Recentering
+from vr_ik.types import Tracker, TrackingFrame, VibratingTracker
 
 NAME = 'tracker_node'
 
-_DEVICE_LEVELS = {
-    DeviceStatus.OK: diagnostics.OK,
-    DeviceStatus.CALIBRATING: diagnostics.WARN,
-    DeviceStatus.LOST: diagnostics.WARN,
-    DeviceStatus.DISCONNECTED: diagnostics.STALE,
-}
+# How soon a new device has its topics, and a base station that was moved its new frame.
+_DEVICES_PERIOD_S = 0.2
+# What the tracker itself does not depend on.
+_OF_THE_NODE = (
+    'rate_hz',
+    'publish_poses',
+    'publish_twists',
+    'haptic_s',
+    'map_file',
+    *MAP_PARAMETERS,
+)
 
 
 class TrackerNode(Node):
@@ -49,18 +62,20 @@ class TrackerNode(Node):
         """Bind the parameters, make the tracker and start to read it."""
         super().__init__(NAME)
         self._config = BoundConfig(self, TrackerConfig)
+        MapServices(self, self._config).load_at_start()
         config = self._config.value
-        self._writer = FrameWriter(config.world_frame, config.frame_prefix)
+        self._encoder = _warm(FrameEncoder(config.world_frame, config.frame_prefix))
         self._tf = self.create_publisher(TFMessage, TF_TOPIC, TF_QOS)
-        self._frames_of: Counter[str] = Counter()
-        self._reported: Counter[str] = Counter()
-        self._reported_frames = 0
-        self._reported_at_s = time.monotonic()
-        self._tracker = _make_tracker(config)
-        self._loop = self._make_loop(self._tracker, config.rate_hz)
+        self._static_frames = StaticFrames(self, config.world_frame)
+        self._topics = DeviceTopics(self, config)
+        self._haptics = Haptics(self, self._vibrate)
+        self._report = TrackerReport()
+        self._start(_make_tracker(config), config.rate_hz)
         self._config.when_changed(self._apply)
-        self._diagnostics = diagnostics.DiagnosticsTimer(self, self._report)
-        self._loop.start()
+        triggers.offer(self, '~/recenter', self._recenter)
+        self._diagnostics = diagnostics.DiagnosticsTimer(self, self._make_report)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(_DEVICES_PERIOD_S, self._look_at_devices, clock=steady)
         self.get_logger().info(
             f"Ready: backend '{config.backend}' at {config.rate_hz:g} Hz, "
             f"devices in '{config.world_frame}'."
@@ -71,28 +86,58 @@ class TrackerNode(Node):
         self._loop.stop()
         super().destroy_node()
 
-    def _make_loop(self, tracker: Tracker, rate_hz: float) -> TrackerLoop:
-        return TrackerLoop(tracker, rate_hz, self._publish, self._log, self._now_ns)
+    def _start(self, tracker: Tracker, rate_hz: float) -> None:
+        self._tracker = tracker
+        self._recentering = Recentering()
+        self._loop = TrackerLoop(tracker, rate_hz, self._publish, self._log, self._now_ns)
+        self._loop.start()
 
     def _apply(self, config: TrackerConfig) -> None:
-        """Take over a live change; only a new rate leaves the tracker connected."""
-        if replace(self._config.value, {'rate_hz': config.rate_hz}) == config:
-            self._loop.rate_hz = config.rate_hz
-            return
-        tracker = _make_tracker(config)
-        self._loop.stop()
-        self._tracker = tracker
-        self._loop = self._make_loop(tracker, config.rate_hz)
-        self._loop.start()
+        """Take over a live change; the tracker is made anew only if it depends on it."""
+        unchanged = replace(
+            self._config.value, {name: getattr(config, name) for name in _OF_THE_NODE}
+        )
+        if unchanged != config:
+            tracker = _make_tracker(config)
+            self._loop.stop()
+            self._start(tracker, config.rate_hz)
+        self._loop.rate_hz = config.rate_hz
+        self._topics.config = config
 
     def _now_ns(self) -> int:
         return int(self.get_clock().now().nanoseconds)
 
-    def _publish(self, frame: TrackingFrame) -> None:
-        if not frame.names or not self.context.ok():
+    def _publish(self, source_frame: TrackingFrame) -> None:
+        if not self.context.ok():
             return
-        self._tf.publish(self._writer.write(frame))
-        self._frames_of.update(frame.names)
+        frame = self._recentering.apply(source_frame)
+        if frame.names:
+            self._tf.publish(self._encoder.encode(frame))
+        self._topics.publish(frame)
+        self._report.note(frame)
+
+    def _look_at_devices(self) -> None:
+        """Open topics for devices that are new, and publish what does not move."""
+        devices = self._tracker.devices()
+        self._topics.open_for(devices)
+        if isinstance(self._tracker, VibratingTracker):
+            self._haptics.open_for(devices)
+        prefix = self._config.value.frame_prefix
+        stations = {
+            prefix + device.name: self._recentering.apply_to_pose(device.static_pose)
+            for device in devices
+            if device.static_pose is not None
+        }
+        self._static_frames.set(stations | map_frames(self._config.value))
+
+    def _vibrate(self, device: str, intensity: float) -> None:
+        if isinstance(self._tracker, VibratingTracker):
+            self._tracker.vibrate(device, intensity, self._config.value.haptic_s)
+
+    def _recenter(self) -> str:
+        if self._loop.statistics().state is not LoopState.RUNNING:
+            raise TrackerError('Not recentered: the tracker is not connected.')
+        return f"Recentered at '{self._recentering.recenter()}'."
 
     def _log(self, severity: Severity, text: str) -> None:
         logger = self.get_logger()
@@ -103,37 +148,9 @@ class TrackerNode(Node):
         else:
             logger.error(text)
 
-    def _report(self) -> list[DiagnosticStatus]:
-        """Return the source's line, then one for each device it knows."""
-        now_s = time.monotonic()
-        seconds = now_s - self._reported_at_s
-        counted = Counter(self._frames_of)
-        lines = [self._source_line(seconds)]
-        for device in self._tracker.devices():
-            rate_hz = (counted[device.name] - self._reported[device.name]) / seconds
-            lines.append(_device_line(device, rate_hz))
-        self._reported, self._reported_at_s = counted, now_s
-        return lines
-
-    def _source_line(self, seconds: float) -> DiagnosticStatus:
-        statistics = self._loop.statistics()
-        rate_hz = (statistics.frames - self._reported_frames) / seconds
-        self._reported_frames = statistics.frames
-        running = statistics.state is LoopState.RUNNING
-        values = {
-            'backend': self._config.value.backend,
-            'rate [1/s]': rate_hz,
-            'frames': statistics.frames,
-            'late frames': statistics.late,
-            'skipped frames': statistics.skipped,
-            'connections lost': statistics.losses,
-        }
-        return diagnostics.status(
-            'source',
-            diagnostics.OK if running else diagnostics.ERROR,
-            statistics.reason or statistics.state.value,
-            values,
-        )
+    def _make_report(self) -> list[DiagnosticStatus]:
+        backend, statistics = self._config.value.backend, self._loop.statistics()
+        return self._report.lines(backend, statistics, self._tracker.devices())
 
 
 def _make_tracker(config: TrackerConfig) -> Tracker:
@@ -141,12 +158,10 @@ def _make_tracker(config: TrackerConfig) -> Tracker:
     return tracker
 
 
-def _device_line(device: DeviceState, rate_hz: float) -> DiagnosticStatus:
-    values: dict[str, object] = {'kind': device.kind.value, 'rate [1/s]': rate_hz}
-    if device.battery is not None:
-        values['battery [%]'] = 100.0 * device.battery
-    level = _DEVICE_LEVELS[device.status]
-    return diagnostics.status(device.name, level, device.status.value, values, device.serial)
+def _warm(encoder: FrameEncoder) -> FrameEncoder:
+    """Have its kernel compiled, so that the first frame is not late."""
+    encoder.encode(TrackingFrame(0, ('hmd',), np.eye(4)[None]))
+    return encoder
 
 
 def create() -> TrackerNode:

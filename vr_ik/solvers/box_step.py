@@ -20,7 +20,6 @@ fills nothing in (R. Featherstone, "Rigid Body Dynamics Algorithms", 2008, secti
 ancestor's own ancestors come first in every path, the inner loops run over contiguous memory.
 """
 
-
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.kinematics.tree import Ints
 from vr_ik.types import Array

@@ -43,6 +43,8 @@ _UNREACHABLE = float(Status.UNREACHABLE)
 _FAILED = float(Status.FAILED)
 
 _FULL_TURN = 2.0 * math.pi
+# URDFs say 3.14 where they mean pi.
+_TURN_SLACK = 0.01
 # Damping = factor * cost + floor; the floor keeps a redundant arm's matrix definite.
 _FIRST_FACTOR = 1.0
 _MIN_FACTOR = 1e-4
@@ -180,26 +182,34 @@ def _linearize(p: Problem, w: Work) -> None:
 
 @kernel
 def _write_bounds(p: Problem, w: Work) -> None:
-    """Write how far each dof may move; a root is free.
-
-    A joint that is pushed against its limit, while its range holds the same pose a full turn
-    back, is taken there.
-    """
+    """Write how far each dof may move; a root is free."""
     first_v = w.rhs.shape[0] - p.joints.shape[0]
     for dof in range(first_v):
         w.lower[dof] = -math.inf
         w.upper[dof] = math.inf
     for j in range(p.joints.shape[0]):
-        lower, upper = p.joints[j, 0], p.joints[j, 1]
         value = w.q[p.first_q + j]
-        if upper - lower >= _FULL_TURN:
-            if value >= upper and w.rhs[first_v + j] > 0.0:
-                value = max(value - _FULL_TURN, lower)
-            elif value <= lower and w.rhs[first_v + j] < 0.0:
-                value = min(value + _FULL_TURN, upper)
-            w.q[p.first_q + j] = value
-        w.lower[first_v + j] = lower - value
-        w.upper[first_v + j] = upper - value
+        w.lower[first_v + j] = p.joints[j, 0] - value
+        w.upper[first_v + j] = p.joints[j, 1] - value
+
+
+@kernel
+def _wrap_blocked(p: Problem, w: Work) -> bool:
+    """Take joints pushed against a limit a full turn back, where their range holds that pose."""
+    first_v = w.rhs.shape[0] - p.joints.shape[0]
+    wrapped = False
+    for j in range(p.joints.shape[0]):
+        lower, upper = p.joints[j, 0], p.joints[j, 1]
+        if upper - lower < _FULL_TURN - _TURN_SLACK:
+            continue
+        value, push = w.q[p.first_q + j], w.rhs[first_v + j]
+        if value >= upper and push > 0.0:
+            w.q[p.first_q + j] = max(value - _FULL_TURN, lower)
+            wrapped = True
+        elif value <= lower and push < 0.0:
+            w.q[p.first_q + j] = min(value + _FULL_TURN, upper)
+            wrapped = True
+    return wrapped
 
 
 @kernel
@@ -252,6 +262,9 @@ def _descend(p: Problem, w: Work) -> tuple[float, int, float]:
         if not pulled and _errors_within(w.residuals, p.weights, p.settings[1], p.settings[2]):
             return _CONVERGED, iteration, cost
         _linearize(p, w)
+        if _wrap_blocked(p, w):
+            cost = _evaluate(p, w, w.q)
+            _linearize(p, w)
         _write_bounds(p, w)
         largest = _propose(p, w, factor * cost + _FLOOR)
         cost_try = _evaluate(p, w, w.q_try)
@@ -267,7 +280,8 @@ def _descend(p: Problem, w: Work) -> tuple[float, int, float]:
             cost = _evaluate(p, w, w.q)
         if resting or factor > _MAX_FACTOR:
             return _resting_status(p, w), iteration + 1, cost
-    return _STALLED, int(p.settings[0]), cost
+    met = _errors_within(w.residuals, p.weights, p.settings[1], p.settings[2])
+    return _CONVERGED if met else _STALLED, int(p.settings[0]), cost
 
 
 @kernel

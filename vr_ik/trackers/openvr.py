@@ -18,17 +18,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 import time
 
+from vr_ik.config import serial_map, TrackerConfig, UNIVERSES
 from vr_ik.errors import ConfigError, TrackerError, UnknownNameError
 from vr_ik.math.openvr_axes import poses_from_openvr, vectors_from_openvr
 from vr_ik.trackers.openvr_devices import DeviceTable
 from vr_ik.trackers.openvr_haptics import HapticSchedule
 from vr_ik.trackers.openvr_roles import check_maps
-from vr_ik.trackers.openvr_session import OpenVrSession, PoseRecords
+from vr_ik.trackers.openvr_session import load_openvr, OpenVrSession, PoseRecords
 from vr_ik.types import ControllerInput, DeviceState, TrackingFrame
-
-UNIVERSES = {'seated': 0, 'standing': 1, 'raw': 2}
-"""Where the world's origin is: at the seated zero pose, on the floor in the middle of the play
-area, or wherever the driver has it."""
 
 LONGEST_PREDICTION_S = 0.2
 
@@ -76,7 +73,7 @@ class OpenVrTracker:
     def __init__(self, options: OpenVrOptions) -> None:
         """Prepare; nothing is connected yet, and pyopenvr is not imported."""
         self._options = options
-        self._universe = UNIVERSES[options.universe]
+        self._universe = UNIVERSES.index(options.universe)
         self._prediction_ns = round(options.prediction_s * 1e9)
         self._session: OpenVrSession | None = None
         self._table = DeviceTable(options.roles, options.aliases)
@@ -175,3 +172,17 @@ class OpenVrTracker:
             self._table.refresh_next(session, records)
             # A device just switched on may not have told its serial yet.
             self._stale |= not self._table.complete
+
+
+def from_config(config: TrackerConfig) -> OpenVrTracker:
+    """Return the tracker as the node's parameters describe it; pyopenvr must be installed."""
+    # To find out later would be of no use: waiting does not install it.
+    load_openvr()
+    return OpenVrTracker(
+        OpenVrOptions(
+            config.universe,
+            config.prediction_s,
+            serial_map('roles', config.roles),
+            serial_map('aliases', config.aliases),
+        )
+    )

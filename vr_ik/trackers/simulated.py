@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from vr_ik.config import TrackerConfig
-from vr_ik.math.rotations import exp_rotation
+from vr_ik.math.rotations import exp_rotation, log_rotation
 from vr_ik.trackers.simulated_user import SimulatedUser
 from vr_ik.types import Array, DeviceKind, DeviceState, DeviceStatus, TrackingFrame
 
@@ -35,6 +35,8 @@ _KINDS = {
 _DROPOUT_S = (0.03, 0.2)
 _GLITCH_S = (0.005, 0.03)
 _GLITCH_M = (0.2, 1.5)
+# Velocities are differences over this time.
+_STEP_S = 1e-3
 
 
 class _Fault:
@@ -86,15 +88,17 @@ class SimulatedTracker:
 
     def open(self) -> None:
         """Compile what `read` calls, so that the first frame is not late."""
-        self.user.device_poses(self.user.q_at(0.0), SIMULATED_ROLES)
+        self._true_poses(0.0)
         exp_rotation(np.zeros(3))
+        log_rotation(np.eye(3))
 
     def read(self, stamp_ns: int) -> TrackingFrame:
         """Return the devices that are seen at that time, noise and glitches included."""
         if self._origin_ns is None:
             self._origin_ns = stamp_ns
         now_s = (stamp_ns - self._origin_ns) * 1e-9
-        poses = self.user.device_poses(self.user.q_at(now_s), SIMULATED_ROLES)
+        poses = self._true_poses(now_s)
+        twists = self._true_twists(now_s, poses)
         self._add_noise(poses)
         if self._glitch.active(now_s, len(poses)):
             poses[self._glitch.device, :3, 3] += self._glitch.offset
@@ -104,7 +108,8 @@ class SimulatedTracker:
             for i, state in enumerate(self._devices)
         )
         seen = [i for i in range(len(poses)) if i != lost]
-        return TrackingFrame(stamp_ns, tuple(SIMULATED_ROLES[i] for i in seen), poses[seen])
+        names = tuple(SIMULATED_ROLES[i] for i in seen)
+        return TrackingFrame(stamp_ns, names, poses[seen], twists[seen])
 
     def devices(self) -> tuple[DeviceState, ...]:
         """Return the six devices with their state in the last frame."""
@@ -112,6 +117,17 @@ class SimulatedTracker:
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+    def _true_poses(self, now_s: float) -> Array:
+        return self.user.device_poses(self.user.q_at(now_s), SIMULATED_ROLES)
+
+    def _true_twists(self, now_s: float, poses: Array) -> Array:
+        """Return (n, 6) linear [m/s] and angular [rad/s] velocities in world axes."""
+        later = self._true_poses(now_s + _STEP_S)
+        linear = later[:, :3, 3] - poses[:, :3, 3]
+        turns = later[:, :3, :3] @ poses[:, :3, :3].transpose(0, 2, 1)
+        angular = np.array([log_rotation(turn) for turn in turns])
+        return np.hstack((linear, angular)) / _STEP_S
 
     def _add_noise(self, poses: Array) -> None:
         positions = self._rng.normal(scale=1e-3, size=(len(poses), 3))
