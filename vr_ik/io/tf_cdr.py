@@ -27,11 +27,11 @@ from collections.abc import Sequence
 import math
 from typing import NamedTuple
 
-from numba import njit
 import numpy as np
 from numpy.typing import NDArray
 
 from vr_ik.errors import VrIkError
+from vr_ik.kinematics.compiled import allocating_kernel
 from vr_ik.math.rotations import poses_from_quaternions
 from vr_ik.types import Array
 
@@ -98,7 +98,7 @@ def _with_zero(text: str) -> Bytes:
     return np.frombuffer(text.encode() + b'\x00', np.uint8)
 
 
-@njit(cache=True)
+@allocating_kernel
 def _decode(
     body: Bytes, doubles: Array, world: Bytes, frames: Bytes, frame_ends: NDArray[np.int64]
 ) -> tuple[int, NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64], Array]:
@@ -142,12 +142,12 @@ def _decode(
     return found, roles[:found], good[:found], stamps_ns[:found], numbers[:found]
 
 
-@njit(cache=True)
+@allocating_kernel
 def _aligned(at: int, size: int) -> int:
     return (at + size - 1) // size * size
 
 
-@njit(cache=True)
+@allocating_kernel
 def _uint32(body: Bytes, at: int) -> int:
     return (
         np.int64(body[at])
@@ -157,7 +157,7 @@ def _uint32(body: Bytes, at: int) -> int:
     )
 
 
-@njit(cache=True)
+@allocating_kernel
 def _string_end(body: Bytes, at: int) -> int:
     """Return where a string ends; beyond the body where its length is cut off."""
     if at + 4 > body.size:
@@ -165,7 +165,7 @@ def _string_end(body: Bytes, at: int) -> int:
     return at + 4 + _uint32(body, at)
 
 
-@njit(cache=True)
+@allocating_kernel
 def _string_is(body: Bytes, at: int, text: Bytes) -> bool:
     if _uint32(body, at) != text.size:
         return False
@@ -175,7 +175,7 @@ def _string_is(body: Bytes, at: int, text: Bytes) -> bool:
     return True
 
 
-@njit(cache=True)
+@allocating_kernel
 def _find(body: Bytes, at: int, texts: Bytes, ends: NDArray[np.int64]) -> int:
     """Return which of the texts, given end to end, the string at `at` is; -1 if none."""
     start = 0
@@ -186,7 +186,7 @@ def _find(body: Bytes, at: int, texts: Bytes, ends: NDArray[np.int64]) -> int:
     return -1
 
 
-@njit(cache=True)
+@allocating_kernel
 def _is_pose(numbers: Array) -> bool:
     """Return whether x y z [m], qx qy qz qw form a pose; no comparison with NaN is true."""
     for i in range(3):

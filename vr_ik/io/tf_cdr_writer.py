@@ -23,11 +23,11 @@ before: the bytes are laid out once (see `tf_cdr`), then only stamp and numbers 
 from collections.abc import Sequence
 import struct
 
-from numba import njit
 import numpy as np
 from numpy.typing import NDArray
 
 from vr_ik.io.tf_cdr import CDR_LITTLE_ENDIAN
+from vr_ik.kinematics.compiled import allocating_kernel
 from vr_ik.math.rotations import quaternion_from_matrix
 from vr_ik.types import Array, TrackingFrame
 
@@ -94,7 +94,7 @@ def _align(body: bytearray, size: int) -> None:
     body += bytes(-len(body) % size)
 
 
-@njit(cache=True)
+@allocating_kernel
 def _write_poses(body: Array, numbers_at: NDArray[np.int64], poses: Array) -> None:
     for i in range(numbers_at.size):
         at = numbers_at[i]

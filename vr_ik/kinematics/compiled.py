@@ -15,6 +15,8 @@
 """The one way in which kernels are compiled."""
 
 from collections.abc import Callable
+import hashlib
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -28,19 +30,43 @@ _OPTIONS = {
     # A division by zero gives infinity and never raises in the loop.
     'error_model': 'numpy',
 }
+_KERNEL_FOLDERS = ('io', 'kinematics', 'math', 'solvers')
 
 
 def kernel(function: Function) -> Function:
     """Compile a function that works on buffers of its caller and allocates nothing itself."""
     # Without numba's reference counting, views of rows cost nothing (twice the speed here).
-    return njit(function, **_OPTIONS, _nrt=False)
+    return _stamped(njit(function, **_OPTIONS, _nrt=False))
 
 
 def inlined_kernel(function: Function) -> Function:
     """Compile a function into its callers, so that it may return views of their buffers."""
-    return njit(function, **_OPTIONS, _nrt=False, inline='always')
+    return _stamped(njit(function, **_OPTIONS, _nrt=False, inline='always'))
 
 
 def allocating_kernel(function: Function) -> Function:
     """Compile a function that returns arrays of its own."""
-    return njit(function, **_OPTIONS)
+    return _stamped(njit(function, **_OPTIONS))
+
+
+def _sources_digest() -> str:
+    """Return a hash of all sources that may hold kernels."""
+    package = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for folder in _KERNEL_FOLDERS:
+        for source in sorted((package / folder).glob('*.py')):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+_STAMP = _sources_digest()
+
+
+def _stamped(dispatcher: Any) -> Any:
+    """Make a cached kernel valid only for these very sources.
+
+    numba looks at the file of the function alone. It would go on using the machine code of a
+    kernel after another one that is compiled into it, in another file, has changed.
+    """
+    dispatcher._cache._cache_file._source_stamp = _STAMP
+    return dispatcher

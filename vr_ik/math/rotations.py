@@ -16,9 +16,9 @@
 
 import math
 
-from numba import njit
 import numpy as np
 
+from vr_ik.kinematics.compiled import allocating_kernel
 from vr_ik.types import Array
 
 # The kernels have loops where NumPy has expressions on whole arrays: those take numba ten times
@@ -28,7 +28,7 @@ from vr_ik.types import Array
 _SMALL = 1e-4
 
 
-@njit(cache=True)
+@allocating_kernel
 def matrix_from_quaternion(quaternion: Array) -> Array:
     """Return the (3, 3) rotation of a quaternion xyzw, which need not be of unit length."""
     x, y, z, w = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
@@ -46,7 +46,7 @@ def matrix_from_quaternion(quaternion: Array) -> Array:
     return rotation
 
 
-@njit(cache=True)
+@allocating_kernel
 def quaternion_from_matrix(rotation: Array) -> Array:
     """Return the unit quaternion xyzw with w >= 0 of a rotation; exact at half turns too.
 
@@ -81,7 +81,7 @@ def quaternion_from_matrix(rotation: Array) -> Array:
     return q
 
 
-@njit(cache=True)
+@allocating_kernel
 def exp_quaternion(vector: Array) -> Array:
     """Return the quaternion xyzw of a rotation vector [rad]."""
     angle = math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
@@ -97,7 +97,7 @@ def exp_quaternion(vector: Array) -> Array:
     return q
 
 
-@njit(cache=True)
+@allocating_kernel
 def log_quaternion(q: Array) -> Array:
     """Return the rotation vector [rad], at most pi long, of a unit quaternion xyzw."""
     sine = math.sqrt(q[0] ** 2 + q[1] ** 2 + q[2] ** 2)
@@ -113,7 +113,7 @@ def log_quaternion(q: Array) -> Array:
     return vector
 
 
-@njit(cache=True)
+@allocating_kernel
 def multiply_quaternions(a: Array, b: Array) -> Array:
     """Return the product a b (first b, then a) of quaternions xyzw."""
     q = np.empty(4)
@@ -124,19 +124,19 @@ def multiply_quaternions(a: Array, b: Array) -> Array:
     return q
 
 
-@njit(cache=True)
+@allocating_kernel
 def exp_rotation(vector: Array) -> Array:
     """Return the (3, 3) rotation of a rotation vector [rad]."""
     return matrix_from_quaternion(exp_quaternion(vector))
 
 
-@njit(cache=True)
+@allocating_kernel
 def log_rotation(rotation: Array) -> Array:
     """Return the rotation vector [rad], at most pi long, of a (3, 3) rotation."""
     return log_quaternion(quaternion_from_matrix(rotation))
 
 
-@njit(cache=True)
+@allocating_kernel
 def poses_from_quaternions(positions: Array, quaternions: Array) -> Array:
     """Return (n, 4, 4) poses of positions (n, 3) [m] and quaternions (n, 4) xyzw."""
     n = positions.shape[0]
