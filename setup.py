@@ -46,12 +46,13 @@ EXTRAS = {
         'setuptools>=70.1',
     ],
     'viewer': ['viser>=1.0', 'yourdfpy>=0.0.56'],
-    'openvr': ['openvr>=2.2'],
+    'openvr': ['openvr>=2.12'],
     'plots': ['matplotlib>=3.7'],
     'test': [
         'colcon-common-extensions',
         'example-robot-data',
         'hypothesis',
+        'openvr>=2.12',
         'pin>=3',
         'pytest>=8',
         'pytest-benchmark',
@@ -80,7 +81,7 @@ def share_files() -> list[tuple[str, list[str]]]:
         Path('share/ament_index/resource_index/packages'): [f'resource/{NAME}'],
         Path('share', NAME): ['package.xml'],
     }
-    for folder in ('config', 'launch', 'rviz', 'urdf'):
+    for folder in ('config', 'launch', 'rviz'):
         for path in sorted(Path(folder).rglob('*')):
             if path.is_file() and path.suffix != '.pyc':
                 files.setdefault(Path('share', NAME) / path.parent, []).append(str(path))
@@ -96,10 +97,12 @@ setup(
     license=MANIFEST.findtext('license'),
     python_requires='>=3.10',
     packages=find_packages(include=[NAME, f'{NAME}.*']),
+    # Sources of the simulated OpenVR runtime, which is built where it is used.
+    package_data={f'{NAME}.simulation': ['*.c', '*.h']},
     data_files=share_files(),
     install_requires=REQUIRES,
     extras_require=EXTRAS,
-    zip_safe=True,
+    zip_safe=False,
     entry_points={
         'console_scripts': [
             'vr_ik = vr_ik.cli.main:main',
@@ -107,6 +110,9 @@ setup(
             'solver_node = vr_ik.nodes.solver_node:main',
         ],
         'vr_ik.solvers': ['lm = vr_ik.solvers.lm:LevenbergMarquardt'],
-        'vr_ik.trackers': ['simulated = vr_ik.trackers.simulated:SimulatedTracker'],
+        'vr_ik.trackers': [
+            'openvr = vr_ik.trackers.openvr:from_config',
+            'simulated = vr_ik.trackers.simulated:SimulatedTracker',
+        ],
     },
 )

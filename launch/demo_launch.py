@@ -26,7 +26,9 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             DeclareLaunchArgument(
-                'height', default_value='1.75', description="The simulated user's height [m]."
+                'height',
+                default_value='',
+                description="The simulated user's height [m] in place of that in demo.yaml.",
             ),
             DeclareLaunchArgument(
                 'rviz', default_value='true', description='Whether to show the body in RViz.'

@@ -12,7 +12,15 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Tracked VR devices in, a moving body out: tracker, solver, robot_state_publisher and RViz."""
+"""
+Tracked VR devices in, a moving body out: tracker, solver, robot_state_publisher and RViz.
+
+robot_state_publisher gets the body as the parameter file and the arguments have it, once: a model
+that changes while the solver runs (its parameters, a calibration) takes another launch to be seen
+in tf as well. The solver's own topic robot_description always has the newest.
+"""
+
+from typing import Any
 
 from ament_index_python.packages import get_package_share_path
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -46,7 +54,10 @@ def generate_launch_description() -> LaunchDescription:
                 description='Tracking source in place of that in the parameter file.',
             ),
             DeclareLaunchArgument(
-                'height', default_value='1.75', description="The user's height [m]."
+                'height',
+                default_value='',
+                description="The user's height [m] in place of that in the parameter file; "
+                'robot_state_publisher keeps the body that the launch began with.',
             ),
             DeclareLaunchArgument(
                 'rviz', default_value='true', description='Whether to show the body in RViz.'
@@ -58,22 +69,22 @@ def generate_launch_description() -> LaunchDescription:
 
 def _nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     arguments = context.launch_configurations
-    height_m = float(arguments['height'])
-    user = {'user_height_m': height_m}
+    config = arguments['config']
     source = {'backend': arguments['backend']} if arguments['backend'] else {}
-    solver = replace(load_config(SolverConfig, arguments['config'], 'solver_node'), user)
-    proportions = Proportions.from_height(height_m, solver.arm_span_m or None)
+    user = {'user_height_m': float(arguments['height'])} if arguments['height'] else {}
+    solver = replace(load_config(SolverConfig, config, 'solver_node'), user)
+    proportions = Proportions.from_height(solver.user_height_m, solver.arm_span_m or None)
     return [
         Node(
             package='vr_ik',
             executable='tracker_node',
-            parameters=[arguments['config'], {**source, **user}],
+            parameters=_parameters(config, {**source, **user}),
             output='screen',
         ),
         Node(
             package='vr_ik',
             executable='solver_node',
-            parameters=[arguments['config'], user],
+            parameters=_parameters(config, user),
             output='screen',
         ),
         Node(
@@ -96,3 +107,8 @@ def _nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             condition=IfCondition(LaunchConfiguration('rviz')),
         ),
     ]
+
+
+def _parameters(config: str, given: dict[str, Any]) -> list[str | dict[str, Any]]:
+    """Return a node's parameters: those of the file, then those given as arguments, if any."""
+    return [config, given] if given else [config]

@@ -23,7 +23,10 @@ import sys
 import time
 
 from demo_support import command, environment, PATIENCE_S
+import numpy as np
 import pytest
+from ros_graph import listening
+from ros_recording import Recording
 from typer.testing import CliRunner, Result
 
 from vr_ik import __version__, registry
@@ -165,6 +168,7 @@ def test_run_moves_the_joints_until_ctrl_c(tmp_path):
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline_s, log.read_text()
             time.sleep(0.05)
+        wait_for_motion()
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_S) == 0, log.read_text()
     finally:
@@ -173,6 +177,20 @@ def test_run_moves_the_joints_until_ctrl_c(tmp_path):
         process.wait()
     assert '[solver_node]: Ready' in log.read_text()
     assert 'Traceback' not in log.read_text()
+
+
+def wait_for_motion():
+    """Listen until a joint has turned by more than noise and settling would turn it."""
+    with listening() as listener:
+        recording = Recording(listener)
+        before = recording.wait_for_joint_states(20)[-1]
+
+        def turned_rad():
+            now = recording.joint_states[-1]
+            assert now.name == before.name
+            return np.abs(np.subtract(now.position, before.position)).max()
+
+        recording.wait(lambda: turned_rad() > 0.3, 'a motion of the joints')
 
 
 def test_doctor_finds_all_that_the_tests_need():

@@ -22,6 +22,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
+from vr_ik.body.anthropometry import Proportions
 from vr_ik.config import (
     describe,
     from_mapping,
@@ -153,6 +154,18 @@ def test_values_are_checked_against_each_other() -> None:
     for frame in ('', '/vr_world', 'vr world'):
         assert 'world_frame' in refusal(TrackerConfig, world_frame=frame)
     assert 'frame_prefix' in refusal(SolverConfig, frame_prefix='/operator/')
+
+
+@given(st.floats(1.0, 2.3), st.floats(0.6, 1.4))
+def test_an_arm_span_is_valid_where_a_body_can_have_it(height_m: float, ratio: float) -> None:
+    """What the parameters take, the human model takes, and nothing else."""
+    arm_span_m = min(ratio * height_m, 2.8)
+    try:
+        Proportions.from_height(height_m, arm_span_m)
+    except VrIkError:
+        assert 'arm_span_m' in refusal(SolverConfig, user_height_m=height_m, arm_span_m=arm_span_m)
+    else:
+        SolverConfig(user_height_m=height_m, arm_span_m=arm_span_m)
 
 
 @pytest.mark.parametrize('cls', CLASSES)

@@ -23,6 +23,13 @@ import time
 
 from demo_support import DemoProcess, is_running, PATIENCE_S
 import pytest
+from rich.console import Console
+
+from vr_ik.cli import demonstration
+from vr_ik.cli.interruption import Interruption
+from vr_ik.cli.measures import Measures
+from vr_ik.cli.processes import NodesError
+from vr_ik.trackers.simulated_user import SimulatedUser
 
 KEYS = {'seconds', 'frames', 'joint_states', 'latency_ms', 'error_mm'}
 NODES = {'tracker_node', 'solver_node'}
@@ -79,14 +86,17 @@ def test_a_signal_ends_it_and_its_nodes(start, tmp_path, number):
     assert set(json.loads(file.read_text())) == KEYS
 
 
-def test_a_signal_during_the_start_ends_it_too(start):
-    demo = start('--no-viewer')
+def test_a_signal_during_the_start_ends_it_too(start, tmp_path):
+    file = tmp_path / 'figures.json'
+    demo = start('--no-viewer', '--json', str(file))
     demo.wait_for('Waiting')
     nodes = demo.nodes()
     os.kill(demo.process.pid, signal.SIGINT)
     assert demo.process.wait(PATIENCE_S) == 0, demo.output()
     assert not any(is_running(pid) for pid in nodes.values())
     assert 'Traceback' not in demo.output()
+    assert not file.exists()
+    assert f"without figures to write to '{file}'" in demo.output()
 
 
 def test_a_node_that_dies_is_reported(start):
@@ -99,6 +109,37 @@ def test_a_node_that_dies_is_reported(start):
     assert '[solver_node]: ' in demo.output()  # its last words
     assert not is_running(nodes['tracker_node'])
     assert 'Traceback' not in demo.output()
+
+
+def test_a_node_that_hangs_is_reported(start, tmp_path):
+    file = tmp_path / 'figures.json'
+    demo = start('--seconds', '4', '--no-viewer', '--json', str(file))
+    demo.wait_for('Joint states are coming')
+    solver = demo.nodes()['solver_node']
+    os.kill(solver, signal.SIGSTOP)
+    try:
+        assert demo.process.wait(PATIENCE_S) == 1, demo.output()
+        assert not is_running(solver)
+    finally:
+        if is_running(solver):
+            os.kill(solver, signal.SIGKILL)
+    assert demo.output().splitlines()[-1].startswith('vr_ik: No joint states have come for 5 s')
+    assert not file.exists()
+    assert 'Traceback' not in demo.output()
+
+
+@pytest.mark.parametrize('seconds', [None, 0.05])
+def test_silence_ends_it_with_and_without_a_time(monkeypatch, seconds):
+    """Neither the end of the time nor earlier joint states make a success of it."""
+    monkeypatch.setattr(demonstration, '_SILENCE_S', 0.3)
+    measures = Measures(SimulatedUser(1.75), 0)
+    measures.begin(time.time_ns())
+    measures.on_joint_state(time.time_ns(), time.time_ns(), ('joint',), (0.0,))
+    shown = demonstration.Demonstration(Console(quiet=True), seconds, None)
+    watch = demonstration._Watch(Interruption(), (demonstration._Flow(measures),))
+    with pytest.raises(NodesError, match='No joint states have come'):
+        list(shown._pictures(measures, None, watch))
+    assert measures.seconds >= 0.3
 
 
 def test_no_node_outlives_it_even_when_it_is_killed(start):

@@ -98,14 +98,18 @@ def test_the_arguments_reach_the_nodes():
     assert started['solver_node']['parameters'] == [config, user]
     publisher = started['robot_state_publisher']['parameters'][0]
     assert publisher['robot_description'] == human_urdf(Proportions.from_height(1.9))
-    assert nodes()['tracker_node']['parameters'] == [config, {'user_height_m': 1.75}]
 
 
-def test_the_parameter_file_decides_on_the_model(tmp_path):
+def test_the_parameter_file_decides_on_what_no_argument_says(tmp_path):
     file = tmp_path / 'mine.yaml'
-    file.write_text(yaml.dump({'solver_node': {'ros__parameters': {'model': 'upper'}}}))
-    publisher = nodes(config=str(file))['robot_state_publisher']['parameters'][0]
-    assert publisher['robot_description'] == human_urdf(Proportions.from_height(1.75), 'upper')
+    mine = {'model': 'upper', 'user_height_m': 1.6, 'arm_span_m': 1.7}
+    file.write_text(yaml.dump({'solver_node': {'ros__parameters': mine}}))
+    started = nodes(config=str(file))
+    assert started['tracker_node']['parameters'] == [str(file)]
+    assert started['solver_node']['parameters'] == [str(file)]
+    publisher = started['robot_state_publisher']['parameters'][0]
+    proportions = Proportions.from_height(1.6, 1.7)
+    assert publisher['robot_description'] == human_urdf(proportions, 'upper')
 
 
 def test_rviz_gets_a_view_that_exists():
@@ -123,4 +127,6 @@ def test_the_demonstration_is_the_same_on_the_simulated_user():
     assert Path(include.positional[0]) == ROOT / 'launch' / 'vr_launch.py'
     assert passed['backend'] == 'simulated'
     assert set(passed) <= set(declared('vr_launch.py'))
-    assert set(declared('demo_launch.py')) == set(passed) - {'backend'}
+    arguments = declared('demo_launch.py')
+    assert set(arguments) == set(passed) - {'backend'}
+    assert arguments['height'] == declared('vr_launch.py')['height'] == ''

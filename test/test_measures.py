@@ -14,6 +14,8 @@
 
 """The demonstration's figures, where it is known what they must be."""
 
+import time
+
 import numpy as np
 import pytest
 from rich.console import Console
@@ -21,7 +23,7 @@ from rich.console import Console
 from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf
 from vr_ik.cli.dashboard import Dashboard, describe, markdown
-from vr_ik.cli.measures import Measures, ROOT_FRAME
+from vr_ik.cli.measures import KEPT_LATENCIES, Measures, ROOT_FRAME
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import matrix_from_quaternion, pose
 from vr_ik.trackers.simulated import SIMULATED_ROLES
@@ -124,7 +126,45 @@ def test_latency_is_arrival_less_stamp(measures):
     for i, latency_ms in enumerate(range(101)):
         send_solution(measures, ORIGIN_NS + i * PERIOD_NS, q, latency_ms * 1_000_000)
     assert measures.summary()['latency_ms'] == {'median': 50.0, 'p99': 99.0}
-    assert measures.summary()['seconds'] == pytest.approx(1.0 + 0.1)
+
+
+def test_seconds_are_of_the_clock_whatever_comes_in_them(measures):
+    """A solver that falls silent after 0.1 s of 4 s has few joint states in 4 s."""
+    assert measures.summary()['seconds'] == 0.0
+    measures.begin(ORIGIN_NS)
+    send_truth(measures, 11, np.zeros(3))
+    assert measures.seconds_to_last == pytest.approx(0.1 + 0.002)
+    measures.end(ORIGIN_NS + 4_000_000_000)
+    assert measures.summary()['seconds'] == 4.0
+    assert measures.summary()['joint_states'] == measures.joint_states == 11
+
+
+def test_seconds_go_on_until_the_end(measures):
+    measures.begin(time.time_ns() - 2_000_000_000)
+    before = measures.seconds
+    assert 2.0 <= before <= measures.summary()['seconds'] + 1e-3
+    measures.end(time.time_ns())
+    assert before <= measures.seconds == measures.seconds
+
+
+def test_what_arrives_after_the_end_does_not_count(measures):
+    measures.begin(ORIGIN_NS)
+    measures.end(ORIGIN_NS + 5 * PERIOD_NS)
+    send_truth(measures, 10, np.zeros(3))
+    summary = measures.summary()
+    assert (summary['frames'], summary['joint_states']) == (6, 5)
+
+
+def test_latency_is_that_of_the_last_joint_states(measures):
+    """However long it runs, a table takes no longer."""
+    for i in range(KEPT_LATENCIES + 100):
+        latency_ns = 90_000_000 if i < 100 else 1_000_000
+        stamp_ns = ORIGIN_NS + i * PERIOD_NS
+        measures.on_joint_state(stamp_ns, stamp_ns + latency_ns, ('joint',), (0.0,))
+        if i == 99:
+            assert measures.summary()['latency_ms'] == {'median': 90.0, 'p99': 90.0}
+    assert len(measures._latencies_ms) == KEPT_LATENCIES <= 20_000
+    assert max(measures._latencies_ms) == 1.0
 
 
 def test_frames_count_from_the_first_that_was_solved(measures):

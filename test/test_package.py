@@ -19,6 +19,7 @@ from collections.abc import Iterator
 import os
 from pathlib import Path
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -30,7 +31,7 @@ import vr_ik
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / 'vr_ik'
-SHARED_FOLDERS = ('config', 'launch', 'rviz', 'urdf')
+SHARED_FOLDERS = ('config', 'launch', 'rviz')
 
 ROS_MODULES = re.compile(
     r'(rclpy|rcl_interfaces|builtin_interfaces|ament_\w+|launch|launch_\w+|tf2_\w+|rosidl_\w+'
@@ -116,17 +117,24 @@ def test_core_imports_without_ros() -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_every_dependency_has_a_rosdep_key() -> None:
+def test_every_imported_or_launched_package_is_declared_in_the_manifest() -> None:
     keys = {depend.name for depend in parse_package(str(ROOT)).exec_depends}
     launch_files = list((ROOT / 'launch').rglob('*.py'))
     files = [*PACKAGE.rglob('*.py'), *launch_files]
     used = {name for path in files for name in imported_modules(path)}
     used |= {name for path in launch_files for name in launched_packages(path)}
     used -= {'vr_ik', *sys.stdlib_module_names, *OPTIONAL_MODULES}
-    without_key = {
+    undeclared = {
         name for name in used if not keys & {name, f'python3-{name}', f'python3-{name}-pip'}
     }
-    assert without_key == set()
+    assert undeclared == set()
+
+
+def test_the_environment_shares_what_is_there() -> None:
+    """An editable install links to it: all that colcon installs, and nothing that is missing."""
+    shared = runpy.run_path(str(ROOT / 'tools' / 'make_venv.py'))['SHARED']
+    assert sorted(shared) == sorted((*SHARED_FOLDERS, 'package.xml'))
+    assert [name for name in shared if not (ROOT / name).exists()] == []
 
 
 def test_manifest_is_a_valid_format_3() -> None:
@@ -196,6 +204,13 @@ def test_ros_launch_finds_the_shared_files(prefix: Path) -> None:
         assert installed.read_bytes() == path.read_bytes()
 
 
+def test_the_sources_of_the_simulated_runtime_are_installed(prefix: Path) -> None:
+    sources = {path.name for path in (PACKAGE / 'simulation').glob('*.[ch]')}
+    installed = prefix.glob('lib/python3*/site-packages/vr_ik/simulation/*.[ch]')
+    assert sources
+    assert {path.name for path in installed} == sources
+
+
 def test_installed_entry_points_load(prefix: Path) -> None:
     site_packages = next(prefix.glob('lib/python3*/site-packages'))
     path = os.pathsep.join([str(site_packages), os.environ.get('PYTHONPATH', '')])
@@ -208,6 +223,9 @@ def test_installed_entry_points_load(prefix: Path) -> None:
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    assert {'console_scripts tracker_node', 'vr_ik.solvers lm', 'vr_ik.trackers simulated'} <= set(
-        result.stdout.splitlines()
-    )
+    assert {
+        'console_scripts tracker_node',
+        'vr_ik.solvers lm',
+        'vr_ik.trackers openvr',
+        'vr_ik.trackers simulated',
+    } <= set(result.stdout.splitlines())

@@ -34,7 +34,7 @@ TF2_MSGS = ROOT / 'compat' / 'tf2_msgs'
 EXTRAS = ('viewer', 'openvr', 'plots', 'test', 'dev')
 BEGUN = 'begun'
 ROS_MODULES = ('rclpy', 'diagnostic_msgs.msg', 'sensor_msgs.msg', 'std_msgs.msg', 'tf2_msgs.msg')
-SHARED = ('config', 'launch', 'rviz', 'urdf', 'package.xml')
+SHARED = ('config', 'launch', 'rviz', 'package.xml')
 
 
 class SetupError(Exception):
@@ -165,7 +165,7 @@ def environment_steps(venv: Path, distro: str | None) -> list[Step]:
             f'{packaging} {extras}',
             lambda: pip_install(venv, '--editable', f'.[{",".join(extras)}]'),
         ),
-        Step('share', 'ROS 2 package index', '', lambda: link_share(venv)),
+        Step('share', 'ROS 2 package index', ' '.join(SHARED), lambda: link_share(venv)),
     ]
     if distro is None:
         build = Step(

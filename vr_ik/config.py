@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from vr_ik import registry
+from vr_ik.body.anthropometry import ARM_SPAN_TO_HEIGHT_RANGE
+from vr_ik.body.skeleton import MODELS
 from vr_ik.config_fields import bad_value, Config, describe, from_mapping, param, replace
 
 __all__ = [
     'describe',
     'from_mapping',
-    'MODELS',
     'replace',
     'ROLES',
     'serial_map',
@@ -48,9 +49,6 @@ ROLES = (
     'r_shoulder',
 )
 """Frame names of tracked devices, by the place where the user wears or holds them."""
-
-MODELS = ('full', 'upper')
-"""Human models: the whole body, or pelvis and above."""
 
 UNIVERSES = ('seated', 'standing', 'raw')
 """Where OpenVR has the world's origin: at the seated zero pose, on the floor in the middle of the
@@ -242,7 +240,7 @@ class SolverConfig(Config):
         """Check every value, the frame names, and the arm span against the height."""
         super().__post_init__()
         _check_frames(self.world_frame, frame_prefix=self.frame_prefix)
-        if self.arm_span_m and not 0.7 < self.arm_span_m / self.user_height_m < 1.3:
-            raise bad_value(
-                'arm_span_m', self.arm_span_m, 'it must be 0 or 0.7 to 1.3 of the height'
-            )
+        shortest_m, longest_m = (r * self.user_height_m for r in ARM_SPAN_TO_HEIGHT_RANGE)
+        if self.arm_span_m and not shortest_m <= self.arm_span_m <= longest_m:
+            valid = f'it must be 0, or {shortest_m:.2f} to {longest_m:.2f} m at this height'
+            raise bad_value('arm_span_m', self.arm_span_m, valid)

@@ -22,6 +22,8 @@ from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.joints import Vector
 
 MODELS = ('full', 'upper')
+"""Human models: the whole body, or pelvis and above."""
+
 _LEGS = ('thigh', 'shin', 'ankle')
 
 # Depths before (+) or behind (-) the hip joints, as fractions of height, of someone who stands

@@ -56,7 +56,7 @@ Seconds = Annotated[
     typer.Option(
         min=0.1,
         metavar='N',
-        help='End after so many seconds of motion.',
+        help='End after so many seconds, counted from the first joint states.',
         show_default='until Ctrl-C',
     ),
 ]
@@ -97,7 +97,8 @@ def run_and_write(run: Callable[[], dict[str, Any] | None], json_file: Path | No
         typer.echo(f'vr_ik: {error}', err=True)
         raise typer.Exit(1) from error
     if summary is None:
-        typer.echo('Stopped before the first joint states had come.')
+        without = '' if json_file is None else f", without figures to write to '{json_file}'"
+        typer.echo(f'Stopped before the first joint states had come{without}.')
     elif json_file is not None:
         write_text(json_file, json.dumps(summary, indent=2) + '\n')
 

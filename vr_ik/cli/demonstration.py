@@ -67,11 +67,32 @@ class _Watch:
             time.sleep(period_s)
 
 
+class _Flow:
+    """The flow of joint states, a part that fails when none come for a while."""
+
+    def __init__(self, measures: Measures) -> None:
+        """Begin to wait for the next one."""
+        self._measures = measures
+        self._count = measures.joint_states
+        self._since_s = time.monotonic()
+
+    def check(self) -> None:
+        """Raise `NodesError` after a silence."""
+        now_s, count = time.monotonic(), self._measures.joint_states
+        if count != self._count:
+            self._count, self._since_s = count, now_s
+        elif now_s - self._since_s > _SILENCE_S:
+            raise NodesError(
+                f'No joint states have come for {_SILENCE_S:.0f} s, '
+                'although tracker_node and solver_node are running.'
+            )
+
+
 class Demonstration:
     """Measures and shows nodes that follow a simulated user."""
 
     def __init__(self, console: Console, seconds: float | None, port: int | None) -> None:
-        """Run for some seconds of motion, or on and on; without a port there is no web page."""
+        """Measure for some seconds, or on and on; without a port there is no web page."""
         self._console = console
         self._seconds = math.inf if seconds is None else seconds
         self._port = port
@@ -86,14 +107,19 @@ class Demonstration:
         with ExitStack() as stack:
             listening = import_node_module('listener').listening
             listener = stack.enter_context(listening(measures, WORLD_FRAME, FRAMES))
-            watch = _Watch(interruption, (nodes, listener))
-            self._wait_for_first(measures, watch)
-            self._say(f'Joint states are coming, {nodes.age_s:.1f} s after the start.')
-            self._measures = measures
-            viewer = self._open_viewer(measures, stack)
+            self._wait_for_first(measures, _Watch(interruption, (nodes, listener)))
             measures.begin(time.time_ns())
-            for _ in self._pictures(measures, viewer, watch):
-                self._warn_of_others(listener.sources())
+            self._measures = measures
+            self._say(f'Joint states are coming, {nodes.age_s:.1f} s after the start.')
+            try:
+                viewer = self._open_viewer(measures, stack)
+                # Anew: the opening of the page has held up what came meanwhile.
+                measures.begin(time.time_ns())
+                watch = _Watch(interruption, (nodes, listener, _Flow(measures)))
+                for _ in self._pictures(measures, viewer, watch):
+                    self._warn_of_others(listener.sources())
+            finally:
+                measures.end(time.time_ns())
 
     def summarize(self) -> dict[str, Any] | None:
         """Say and return what the run has shown; none where it was ended too early for that."""
@@ -141,7 +167,8 @@ class Demonstration:
         next_s = period_s
         with Live(console=self._console, auto_refresh=False) as live:
             for elapsed_s in watch.ticks(_PICTURE_PERIOD_S):
-                if measures.seconds >= self._seconds or elapsed_s > self._seconds + _SILENCE_S:
+                # A run ends with a joint state: silence at its end is not taken for success.
+                if measures.seconds_to_last >= self._seconds:
                     break
                 now = measures.instant
                 if viewer is not None and viewer.is_watched and now is not None:

@@ -17,7 +17,9 @@
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+import sys
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,9 @@ FRAMES = (*SIMULATED_ROLES, ROOT_FRAME)
 JOINT_LINKS = {'elbows': ('l_forearm', 'r_forearm'), 'knees': ('l_shin', 'r_shin')}
 """Links whose origins are the joints that no device is on."""
 
-_KEPT_LATENCIES = 1_000_000
+KEPT_LATENCIES = 20_000
+"""Latencies are those of the last so many joint states: a table must not hold up the listener."""
+
 _KEPT_HALVES = 500
 
 
@@ -52,9 +56,8 @@ class Instant:
 
 @dataclass
 class Counts:
-    """Totals since the first joint state."""
+    """Totals since the beginning; frames count from the first that was solved."""
 
-    seconds: float = 0.0
     frames: int = 0
     joint_states: int = 0
     evaluated: int = 0
@@ -72,9 +75,10 @@ class Measures:
         self._origin_ns = origin_ns
         self._lock = threading.Lock()
         self._begin_ns = 0
-        self._first_ns: int | None = None
+        self._end_ns = sys.maxsize
+        self._last_ns: int | None = None
         self._counts = Counts()
-        self._latencies_ms: deque[float] = deque(maxlen=_KEPT_LATENCIES)
+        self._latencies_ms: deque[float] = deque(maxlen=KEPT_LATENCIES)
         # An instant arrives in three messages; by stamp: what has come of it so far.
         self._roots: dict[int, Array] = {}
         self._joints: dict[int, Array] = {}
@@ -92,15 +96,33 @@ class Measures:
         """Count anew, from what is stamped after this time: the start of all parts is over."""
         with self._lock:
             self._begin_ns = now_ns
-            self._first_ns = None
+            self._last_ns = None
             self._counts = Counts()
             self._latencies_ms.clear()
             self._devices.clear()
 
+    def end(self, now_ns: int) -> None:
+        """Count no longer: what comes after this time is left out."""
+        with self._lock:
+            self._end_ns = now_ns
+
     @property
     def seconds(self) -> float:
-        """The time from the first joint state to the last."""
-        return self._counts.seconds
+        """The time since the beginning, until the end, whatever has come in it; 0 before it."""
+        if not self._begin_ns:
+            return 0.0
+        return (min(time.time_ns(), self._end_ns) - self._begin_ns) * 1e-9
+
+    @property
+    def seconds_to_last(self) -> float:
+        """The time from the beginning to the last joint state; 0 where none has come."""
+        last_ns = self._last_ns
+        return 0.0 if last_ns is None else (last_ns - self._begin_ns) * 1e-9
+
+    @property
+    def joint_states(self) -> int:
+        """How many joint states have come since the beginning."""
+        return self._counts.joint_states
 
     def on_description(self, urdf_text: str) -> None:
         """Take the description of the solved body."""
@@ -118,7 +140,7 @@ class Measures:
 
     def on_transforms(self, stamp_ns: int, poses: dict[str, Array]) -> None:
         """Take a tracking frame of the tracker, or the body's root of the solver."""
-        if stamp_ns < self._begin_ns:
+        if not self._begin_ns <= stamp_ns <= self._end_ns:
             return
         with self._lock:
             root = poses.pop(ROOT_FRAME, None)
@@ -127,25 +149,24 @@ class Measures:
                 self._evaluate(stamp_ns)
             if poses:
                 _keep(self._devices, stamp_ns, poses)
-                if self._first_ns is not None:
+                if self._last_ns is not None:
                     self._count_frame(poses)
 
     def on_joint_state(
         self, stamp_ns: int, received_ns: int, names: Sequence[str], positions: Sequence[float]
     ) -> None:
         """Take a solved frame."""
-        if stamp_ns < self._begin_ns:
+        if stamp_ns < self._begin_ns or received_ns > self._end_ns:
             return
         with self._lock:
-            if self._first_ns is None:
-                self._first_ns = received_ns
+            if self._last_ns is None:
                 # Frames that came while the solver was getting ready do not count.
                 for frame_ns, poses in self._devices.items():
                     if frame_ns >= stamp_ns:
                         self._count_frame(poses)
+            self._last_ns = received_ns
             self._joint_names = tuple(names)
             self._counts.joint_states += 1
-            self._counts.seconds = (received_ns - self._first_ns) * 1e-9
             self._latencies_ms.append((received_ns - stamp_ns) * 1e-6)
             _keep(self._joints, stamp_ns, np.array(positions))
             self._evaluate(stamp_ns)
@@ -153,16 +174,19 @@ class Measures:
     def summary(self) -> dict[str, Any]:
         """Return the figures of the run so far, as `--json` writes them; none is unknown."""
         with self._lock:
-            counts = self._counts
-            return {
-                'seconds': round(counts.seconds, 3),
-                'frames': counts.frames,
-                'joint_states': counts.joint_states,
-                'latency_ms': {'median': self._latency_ms(50.0), 'p99': self._latency_ms(99.0)},
+            latencies_ms = list(self._latencies_ms)
+            summary: dict[str, Any] = {
+                'seconds': round(self.seconds, 3),
+                'frames': self._counts.frames,
+                'joint_states': self._counts.joint_states,
+                'latency_ms': None,
                 'error_mm': {
                     name: self._mean_error_mm(name) for name in ('tracked', *JOINT_LINKS)
                 },
             }
+        # Sorted outside: the listener need not wait for it.
+        summary['latency_ms'] = _percentiles(latencies_ms)
+        return summary
 
     def device_errors_mm(self) -> dict[str, float | None]:
         """Return the mean error of each device's place on the body."""
@@ -184,11 +208,6 @@ class Measures:
     def _count_frame(self, poses: dict[str, Array]) -> None:
         self._counts.frames += 1
         self._counts.seen.update(poses.keys())
-
-    def _latency_ms(self, percentile: float) -> float | None:
-        if not self._latencies_ms:
-            return None
-        return round(float(np.percentile(np.array(self._latencies_ms), percentile)), 3)
 
     def _mean_error_mm(self, name: str) -> float | None:
         if not self._counts.evaluated:
@@ -229,6 +248,13 @@ class Measures:
         for group, links in JOINT_LINKS.items():
             errors[group] = sum(distance(link, origin) for link in links) / len(links)
         return errors
+
+
+def _percentiles(values: list[float]) -> dict[str, float | None]:
+    if not values:
+        return {'median': None, 'p99': None}
+    median, p99 = np.percentile(np.array(values), (50.0, 99.0))
+    return {'median': round(float(median), 3), 'p99': round(float(p99), 3)}
 
 
 def _keep(halves: dict[int, Any], stamp_ns: int, value: Any) -> None:

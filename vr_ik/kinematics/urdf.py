@@ -14,7 +14,7 @@
 
 """Reads URDF text into links and joints, with errors that name the element and the reason."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import math
 from pathlib import Path
 from xml.etree import ElementTree
@@ -49,6 +49,7 @@ class Joint:
     axis: Array
     """Unit vector in the joint's frame."""
     lower: float
+    """Where other joints follow this one, its range is one in which they keep to theirs, too."""
     upper: float
     velocity: float
     mimic: Mimic | None
@@ -80,7 +81,7 @@ def read_urdf(source: str | Path) -> Urdf:
     _unique('joint', [joint.name for joint in joints])
     _check_links(links, joints)
     _check_mimics(joints)
-    root, ordered = _order(links, joints)
+    root, ordered = _order(links, _within_followers(joints))
     return Urdf(robot.get('name', 'robot'), root, links, ordered)
 
 
@@ -210,7 +211,13 @@ def _mimic(joint: str, element: ElementTree.Element | None) -> Mimic | None:
     if not master:
         raise UrdfError(f"Joint '{joint}': <mimic> does not name a joint.")
     multiplier = _number(joint, element, 'multiplier', 1.0)
-    return Mimic(master, multiplier, _number(joint, element, 'offset', 0.0))
+    offset = _number(joint, element, 'offset', 0.0)
+    if not (math.isfinite(multiplier) and math.isfinite(offset)):
+        raise UrdfError(
+            f"Joint '{joint}': <mimic> has multiplier {multiplier} and offset {offset}; "
+            'both must be finite.'
+        )
+    return Mimic(master, multiplier, offset)
 
 
 def _check_links(links: tuple[str, ...], joints: list[Joint]) -> None:
@@ -236,6 +243,27 @@ def _check_mimics(joints: list[Joint]) -> None:
                 f"Joint '{joint.name}' mimics '{joint.mimic.joint}', "
                 'which is not a joint that moves by itself.'
             )
+
+
+def _within_followers(joints: list[Joint]) -> list[Joint]:
+    """Return the joints with the ranges of those that others mimic narrowed to the others'.
+
+    A follower whose limits leave its master no room has wrong ones, and is passed over: the
+    PR2's grippers have fingers that mimic with multiplier -1 and a range of 0 to 0.548.
+    """
+    by_name = {joint.name: joint for joint in joints}
+    for joint in joints:
+        if joint.mimic is None or joint.kind == 'fixed' or joint.mimic.multiplier == 0.0:
+            continue
+        master = by_name[joint.mimic.joint]
+        ends = [
+            (end - joint.mimic.offset) / joint.mimic.multiplier
+            for end in (joint.lower, joint.upper)
+        ]
+        lower, upper = max(master.lower, min(ends)), min(master.upper, max(ends))
+        if lower < upper:
+            by_name[master.name] = replace(master, lower=lower, upper=upper)
+    return list(by_name.values())
 
 
 def _order(links: tuple[str, ...], joints: list[Joint]) -> tuple[str, tuple[Joint, ...]]:

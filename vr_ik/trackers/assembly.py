@@ -43,7 +43,7 @@ class FrameAssembler:
     def __init__(self) -> None:
         """Begin with nothing known about the source."""
         self.late = 0
-        """Poses dropped because their frame had been handed over already."""
+        """Poses dropped because their frame, or a newer one, had been handed over already."""
         self.repeated = 0
         """Poses dropped because the device's pose of that instant was known already."""
         self.splits_frames = False
@@ -67,7 +67,10 @@ class FrameAssembler:
                 self._hand_over(complete)
                 self._begin(stamp_ns)
                 begun_by_this_message = True
-            elif name in self._names or newer_ns <= -SAME_FRAME_NS:
+            elif newer_ns <= -SAME_FRAME_NS:
+                self.late += 1
+                continue
+            elif name in self._names:
                 self.repeated += 1
                 continue
             elif not begun_by_this_message:
