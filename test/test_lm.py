@@ -144,6 +144,22 @@ def test_a_tree_with_a_floating_root_reaches_all_its_targets(talos, seed):
     assert np.linalg.norm((reached - wanted)[:, :3, 3], axis=1).max() <= 1e-4
 
 
+def test_restarts_find_what_one_descent_does_not(panda):
+    rng = np.random.default_rng(7)
+    once = make_solver('lm', panda, [Task('panda_link8')], max_iterations=100)
+    often = make_solver('lm', panda, [Task('panda_link8')], max_iterations=100, restarts=30)
+    solved = [0, 0]
+    for _ in range(100):
+        target = targets_at(panda, inside(panda, rng, 0.95), ['panda_link8'])
+        start = panda.random(rng)
+        results = once.solve(start, target), often.solve(start, target)
+        assert all(within_limits(panda, result.q) for result in results)
+        assert results[1].cost <= results[0].cost
+        for i, result in enumerate(results):
+            solved[i] += result.status is Status.CONVERGED
+    assert solved[0] < 80 < 98 <= solved[1]
+
+
 @settings(max_examples=20)
 @given(seed=seeds)
 def test_moving_the_world_moves_the_solution_with_it(talos, seed):
@@ -325,7 +341,16 @@ def test_a_bounded_step_is_the_minimum_of_its_quadratic_model(seed):
     paths = np.array([[k, *range(k), *[0] * (n - 1 - k)] for k in range(n)])
     step, held = np.zeros(n), np.zeros(n)
     assert bounded_step(
-        paths, np.tril(dense), 1e-9, rhs, lower, upper, held, np.zeros((n, n)), step, np.zeros(n)
+        paths,
+        np.tril(dense),
+        np.full(n, 1e-9),
+        rhs,
+        lower,
+        upper,
+        held,
+        np.zeros((n, n)),
+        step,
+        np.zeros(n),
     )
     pull = rhs - dense @ step
     assert (step >= lower).all() and (step <= upper).all()

@@ -30,8 +30,8 @@ FREE, AT_LOWER, AT_UPPER = 0.0, -1.0, 1.0
 
 
 @kernel
-def factorize(paths: Ints, matrix: Array, damping: float, held: Array, factor: Array) -> bool:
-    """Write the factor of matrix + damping over the free dofs; False if it is not definite.
+def factorize(paths: Ints, matrix: Array, damping: Array, held: Array, factor: Array) -> bool:
+    """Write the factor of matrix + diag(damping) over the free dofs; False if it is not definite.
 
     A row of the factor holds its part of the unit triangle L, then 1 / D.
     """
@@ -45,7 +45,7 @@ def factorize(paths: Ints, matrix: Array, damping: float, held: Array, factor: A
             continue
         for a in range(depth):
             factor[k, a] = matrix[k, a] if held[paths[k, a + 1]] == FREE else 0.0
-        factor[k, depth] = matrix[k, depth] + damping
+        factor[k, depth] = matrix[k, depth] + damping[k]
     for k in range(n - 1, -1, -1):
         depth = paths[k, 0]
         row = factor[k]
@@ -81,11 +81,11 @@ def solve_factored(paths: Ints, factor: Array, x: Array) -> None:
 
 
 @kernel
-def subtract_product(paths: Ints, matrix: Array, damping: float, x: Array, out: Array) -> None:
-    """Subtract (matrix + damping) x from `out`."""
+def subtract_product(paths: Ints, matrix: Array, damping: Array, x: Array, out: Array) -> None:
+    """Subtract (matrix + diag(damping)) x from `out`."""
     for k in range(paths.shape[0]):
         depth = paths[k, 0]
-        total = (matrix[k, depth] + damping) * x[k]
+        total = (matrix[k, depth] + damping[k]) * x[k]
         for a in range(depth):
             total += matrix[k, a] * x[paths[k, a + 1]]
             out[paths[k, a + 1]] -= matrix[k, a] * x[k]
@@ -96,7 +96,7 @@ def subtract_product(paths: Ints, matrix: Array, damping: float, x: Array, out: 
 def bounded_step(
     paths: Ints,
     matrix: Array,
-    damping: float,
+    damping: Array,
     rhs: Array,
     lower: Array,
     upper: Array,
@@ -105,7 +105,7 @@ def bounded_step(
     step: Array,
     scratch: Array,
 ) -> bool:
-    """Write the step that minimises 1/2 s^T (M + damping) s - rhs^T s with lower <= s <= upper.
+    """Write the step s that minimises 1/2 s^T (M + diag(damping)) s - rhs^T s within bounds.
 
     A primal active set: dofs that the free solution drives past a bound are held there, and held
     dofs whose multiplier has the wrong sign are released. `held` says at the end which dofs the
@@ -134,7 +134,7 @@ def bounded_step(
 def _solve_free(
     paths: Ints,
     matrix: Array,
-    damping: float,
+    damping: Array,
     rhs: Array,
     lower: Array,
     upper: Array,
@@ -181,7 +181,7 @@ def _hold_violating(lower: Array, upper: Array, held: Array, step: Array) -> boo
 def _release_wrong(
     paths: Ints,
     matrix: Array,
-    damping: float,
+    damping: Array,
     rhs: Array,
     held: Array,
     step: Array,

@@ -25,7 +25,7 @@ from vr_ik.errors import VrIkError
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.kinematics.tasks import PackedTasks
 from vr_ik.kinematics.tree import prune_tree
-from vr_ik.solvers import lm_kernel
+from vr_ik.solvers import lm_kernel, lm_state
 from vr_ik.solvers.base import SolveResult
 from vr_ik.types import Array, Task
 
@@ -48,6 +48,12 @@ class LmOptions(Config):
         1e-9,
         'Part of the cost that a step must gain lest the solve has come to rest.',
         minimum=0.0,
+    )
+    restarts: int = param(
+        0,
+        'Further tries from other starts, where the first ends short of the targets; a try that '
+        'succeeds may be far from the start.',
+        minimum=0,
     )
     posture_weight: float = param(
         0.0, 'Pull of every joint to the rest posture.', '1/rad^2', minimum=0.0
@@ -84,10 +90,11 @@ class LevenbergMarquardt:
                 self.options.orientation_tolerance,
                 self.options.step_tolerance,
                 self.options.gain_tolerance,
+                self.options.restarts,
             ]
         )
         tree, bodies = prune_tree(model.tree, packed.bodies)
-        work = np.empty(lm_kernel.work_size(tree, len(tasks), model.nq, model.nv))
+        work = np.empty(lm_state.work_size(tree, len(tasks), model.nq, model.nv))
         # All but the last three arguments of the kernel; made once, as it counts at 2 us a call.
         self._fixed = (
             *tree,

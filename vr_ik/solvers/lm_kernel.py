@@ -21,19 +21,23 @@ minimises the damped quadratic model within the joint limits (`box_step`).
 """
 
 import math
-from typing import NamedTuple
 
-from vr_ik.kinematics.compiled import inlined_kernel, kernel
+from vr_ik.kinematics.compiled import kernel
 from vr_ik.kinematics.kernels import body_columns, body_poses
-from vr_ik.kinematics.objective import (
-    COMPOSITE,
-    RESIDUAL,
-    write_composites,
-    write_normal_equations,
-    write_residuals,
-)
-from vr_ik.kinematics.tree import Ints, Tree
+from vr_ik.kinematics.objective import write_composites, write_normal_equations, write_residuals
+from vr_ik.kinematics.tree import Ints
 from vr_ik.solvers.box_step import bounded_step, FREE
+from vr_ik.solvers.lm_state import (
+    carve,
+    copy,
+    errors_within,
+    poses_finite,
+    Problem,
+    retract,
+    Work,
+    write_result,
+    write_start,
+)
 from vr_ik.types import Array, Status
 
 _CONVERGED = float(Status.CONVERGED)
@@ -50,97 +54,12 @@ _FIRST_FACTOR = 1.0
 _MIN_FACTOR = 1e-4
 _MAX_FACTOR = 1e8
 _FLOOR = 1e-9
-
-
-class Problem(NamedTuple):
-    """What is given; all rows as the kinematics kernels read them."""
-
-    body_ints: Ints
-    body_floats: Array
-    column_ints: Ints
-    paths: Ints
-    task_bodies: Ints
-    task_placements: Array
-    weights: Array
-    targets: Array
-    joints: Array
-    """(n, 4): lower and upper limit, rest position, pull to it."""
-    settings: Array
-    """Iterations, position [m], orientation [rad] and step [rad] tolerance, relative gain."""
-    first_q: int
-    """Where the joints begin in q: 7 with a floating root, else 0."""
-
-
-class Work(NamedTuple):
-    """Buffers of one solver, reused by every solve."""
-
-    poses: Array
-    columns: Array
-    composites: Array
-    residuals: Array
-    matrix: Array
-    factor: Array
-    rhs: Array
-    lower: Array
-    upper: Array
-    held: Array
-    step: Array
-    scratch: Array
-    q: Array
-    q_try: Array
-    reference: Array
-    pose: Array
-
-
-def work_size(tree: Tree, tasks: int, nq: int, nv: int) -> int:
-    """Return how many floats of work space a solve needs."""
-    bodies, columns, width = len(tree.body_ints), len(tree.column_ints), tree.paths.shape[1]
-    return (
-        bodies * (12 + COMPOSITE)
-        + columns * 6
-        + tasks * RESIDUAL
-        + 2 * nv * width
-        + 6 * nv
-        + 2 * nq
-        + 15
-    )
-
-
-@inlined_kernel
-def _take(work: Array, start: int, rows: int, width: int) -> Array:
-    return work[start : start + rows * width].reshape((rows, width))
-
-
-@inlined_kernel
-def _carve(work: Array, p: Problem, nq: int) -> Work:
-    """Cut the work space into its buffers."""
-    bodies, columns, tasks = p.body_ints.shape[0], p.column_ints.shape[0], p.task_bodies.shape[0]
-    nv, width = p.paths.shape
-    a = bodies * 12
-    b = a + columns * 6
-    c = b + bodies * COMPOSITE
-    d = c + tasks * RESIDUAL
-    e = d + nv * width
-    f = e + nv * width
-    g = f + 6 * nv
-    return Work(
-        _take(work, 0, bodies, 12),
-        _take(work, a, columns, 6),
-        _take(work, b, bodies, COMPOSITE),
-        _take(work, c, tasks, RESIDUAL),
-        _take(work, d, nv, width),
-        _take(work, e, nv, width),
-        work[f : f + nv],
-        work[f + nv : f + 2 * nv],
-        work[f + 2 * nv : f + 3 * nv],
-        work[f + 3 * nv : f + 4 * nv],
-        work[f + 4 * nv : f + 5 * nv],
-        work[f + 5 * nv : f + 6 * nv],
-        work[g : g + nq],
-        work[g + nq : g + 2 * nq],
-        work[g + 2 * nq : g + 2 * nq + 3],
-        work[g + 2 * nq + 3 : g + 2 * nq + 15],
-    )
+# A joint is near its limit within this share of its range; within that share of that, it gets no
+# stiffer.
+_NEAR_LIMIT = 0.3
+_LEAST_ROOM = 0.03
+# The first restart strews the joints over this part of their ranges; each further one over twice.
+_FIRST_SPREAD = 0.1
 
 
 @kernel
@@ -213,16 +132,33 @@ def _wrap_blocked(p: Problem, w: Work) -> bool:
 
 
 @kernel
+def _write_damping(w: Work, damping: float) -> None:
+    """Write the damping of each dof: the more, the nearer it is pushed to a limit.
+
+    Where the tasks leave freedom the step is the shortest by these weights, so that others move
+    before a joint runs into its limit (T. F. Chan and R. V. Dubey, "A weighted least-norm
+    solution based scheme for avoiding joint limits for redundant joint manipulators", 1995).
+    """
+    for dof in range(w.rhs.shape[0]):
+        w.damping[dof] = damping
+        room = w.upper[dof] if w.rhs[dof] > 0.0 else -w.lower[dof]
+        near = _NEAR_LIMIT * (w.upper[dof] - w.lower[dof])
+        if room < near < math.inf:
+            w.damping[dof] *= (near / max(room, _LEAST_ROOM * near)) ** 2
+
+
+@kernel
 def _propose(p: Problem, w: Work, damping: float) -> float:
     """Write the bounded step and where it leads; return its largest entry, -1 where it failed."""
+    _write_damping(w, damping)
     if not bounded_step(
-        p.paths, w.matrix, damping, w.rhs, w.lower, w.upper, w.held, w.factor, w.step, w.scratch
+        p.paths, w.matrix, w.damping, w.rhs, w.lower, w.upper, w.held, w.factor, w.step, w.scratch
     ):
         return -1.0
     largest = 0.0
     for dof in range(w.step.shape[0]):
         largest = max(largest, abs(w.step[dof]))
-    _retract(w.q, w.step, p.first_q, w.q_try)
+    retract(w.q, w.step, p.first_q, w.q_try)
     return largest
 
 
@@ -242,7 +178,7 @@ def _predicted_gain(p: Problem, w: Work) -> float:
 @kernel
 def _resting_status(p: Problem, w: Work) -> float:
     """Tell success from a minimum at the joint limits, and that from any other minimum."""
-    if _errors_within(w.residuals, p.weights, p.settings[1], p.settings[2]):
+    if errors_within(w.residuals, p.weights, p.settings[1], p.settings[2]):
         return _CONVERGED
     for dof in range(w.held.shape[0]):
         if w.held[dof] != FREE:
@@ -259,7 +195,7 @@ def _descend(p: Problem, w: Work) -> tuple[float, int, float]:
     pulled = _has_posture(p)
     factor = _FIRST_FACTOR
     for iteration in range(int(p.settings[0])):
-        if not pulled and _errors_within(w.residuals, p.weights, p.settings[1], p.settings[2]):
+        if not pulled and errors_within(w.residuals, p.weights, p.settings[1], p.settings[2]):
             return _CONVERGED, iteration, cost
         _linearize(p, w)
         if _wrap_blocked(p, w):
@@ -273,15 +209,56 @@ def _descend(p: Problem, w: Work) -> tuple[float, int, float]:
             gain = cost - cost_try
             resting = resting or gain <= p.settings[4] * cost
             factor = _adapted(factor, gain / max(_predicted_gain(p, w), 1e-300))
-            _copy(w.q_try, w.q)
+            copy(w.q_try, w.q)
             cost = cost_try
         else:
             factor *= 8.0
             cost = _evaluate(p, w, w.q)
         if resting or factor > _MAX_FACTOR:
             return _resting_status(p, w), iteration + 1, cost
-    met = _errors_within(w.residuals, p.weights, p.settings[1], p.settings[2])
+    met = errors_within(w.residuals, p.weights, p.settings[1], p.settings[2])
     return _CONVERGED if met else _STALLED, int(p.settings[0]), cost
+
+
+@kernel
+def _search(p: Problem, w: Work) -> tuple[float, int, float]:
+    """Descend, and where that ends short of the targets, again from starts ever farther away."""
+    seed = 0.0
+    for i in range(w.q.shape[0]):
+        seed += (i + 1.0) * w.q[i]
+    status, iterations, cost = _descend(p, w)
+    copy(w.q, w.q_best)
+    for restart in range(int(p.settings[5])):
+        if status in (_CONVERGED, _FAILED):
+            return status, iterations, cost
+        seed = _write_other_start(p, w, min(1.0, _FIRST_SPREAD * 2.0**restart), seed)
+        other_status, more, other_cost = _descend(p, w)
+        iterations += more
+        if other_status == _CONVERGED or other_cost < cost:
+            status, cost = other_status, other_cost
+            copy(w.q, w.q_best)
+    copy(w.q_best, w.q)
+    cost = _evaluate(p, w, w.q)
+    return status, iterations, cost
+
+
+@kernel
+def _write_other_start(p: Problem, w: Work, spread: float, seed: float) -> float:
+    """Write the best pose so far with its joints strewn over a part of their ranges.
+
+    The numbers are random enough and come from the seed alone, so that the same input gives the
+    same answer; returns the next seed.
+    """
+    copy(w.q_best, w.q)
+    for j in range(p.joints.shape[0]):
+        lower, upper = p.joints[j, 0], p.joints[j, 1]
+        if not upper - lower < _FULL_TURN:
+            lower, upper = w.q[p.first_q + j] - math.pi, w.q[p.first_q + j] + math.pi
+        seed = math.sin(seed * 12.9898 + j) * 43758.5453
+        seed -= math.floor(seed)
+        value = w.q[p.first_q + j] + spread * (upper - lower) * (seed - 0.5)
+        w.q[p.first_q + j] = min(max(value, p.joints[j, 0]), p.joints[j, 1])
+    return seed
 
 
 @kernel
@@ -338,111 +315,11 @@ def solve(
         settings,
         first_q,
     )
-    w = _carve(work, p, q_start.shape[0])
-    if _write_start(q_start, first_q, joints, w.q) and _poses_finite(targets):
-        status, iterations, cost = _descend(p, w)
+    w = carve(work, p, q_start.shape[0])
+    if write_start(q_start, first_q, joints, w.q) and poses_finite(targets):
+        status, iterations, cost = _search(p, w)
     else:
         status, iterations, cost = _FAILED, 0, math.inf
         _evaluate(p, w, w.q)
-    _write_result(w.q, status, iterations, cost, w.residuals, values)
+    write_result(w.q, status, iterations, cost, w.residuals, values)
     return True
-
-
-@kernel
-def _copy(source: Array, out: Array) -> None:
-    for i in range(source.shape[0]):
-        out[i] = source[i]
-
-
-@kernel
-def _errors_within(residuals: Array, weights: Array, position: float, orientation: float) -> bool:
-    """Tell whether every task with a weight is within tolerance."""
-    for task in range(residuals.shape[0]):
-        r = residuals[task]
-        if weights[task, 0] > 0.0 and r[3] ** 2 + r[4] ** 2 + r[5] ** 2 > position * position:
-            return False
-        if weights[task, 1] > 0.0 and r[6] ** 2 + r[7] ** 2 + r[8] ** 2 > orientation**2:
-            return False
-    return True
-
-
-@kernel
-def _all_finite(values: Array) -> bool:
-    for value in values:
-        if not math.isfinite(value):
-            return False
-    return True
-
-
-@kernel
-def _poses_finite(poses: Array) -> bool:
-    for i in range(poses.shape[0]):
-        for row in range(3):
-            if not _all_finite(poses[i, row]):
-                return False
-    return True
-
-
-@kernel
-def _retract(q: Array, step: Array, first_q: int, out: Array) -> None:
-    """Write q moved by a tangent step; a floating root turns along the exponential map."""
-    n_joints = q.shape[0] - first_q
-    first_v = step.shape[0] - n_joints
-    for j in range(n_joints):
-        out[first_q + j] = q[first_q + j] + step[first_v + j]
-    if first_q == 0:
-        return
-    x, y, z, w = q[3], q[4], q[5], q[6]
-    vx, vy, vz = step[0], step[1], step[2]
-    # v + 2 u x (u x v + w v) turns v by the quaternion (u, w).
-    tx = y * vz - z * vy + w * vx
-    ty = z * vx - x * vz + w * vy
-    tz = x * vy - y * vx + w * vz
-    out[0] = q[0] + vx + 2.0 * (y * tz - z * ty)
-    out[1] = q[1] + vy + 2.0 * (z * tx - x * tz)
-    out[2] = q[2] + vz + 2.0 * (x * ty - y * tx)
-    angle = math.sqrt(step[3] ** 2 + step[4] ** 2 + step[5] ** 2)
-    scale = math.sin(0.5 * angle) / angle if angle > 1e-9 else 0.5
-    a, b, c, d = scale * step[3], scale * step[4], scale * step[5], math.cos(0.5 * angle)
-    qx = w * a + x * d + y * c - z * b
-    qy = w * b - x * c + y * d + z * a
-    qz = w * c + x * b - y * a + z * d
-    qw = w * d - x * a - y * b - z * c
-    inverse = 1.0 / math.sqrt(qx * qx + qy * qy + qz * qz + qw * qw)
-    out[3] = qx * inverse
-    out[4] = qy * inverse
-    out[5] = qz * inverse
-    out[6] = qw * inverse
-
-
-@kernel
-def _write_start(q_start: Array, first_q: int, joints: Array, q: Array) -> bool:
-    """Write a valid start: within limits, unit quaternion; False where q_start is not finite."""
-    finite = _all_finite(q_start)
-    for i in range(q.shape[0]):
-        q[i] = q_start[i] if finite else 0.0
-    if first_q == 7:
-        norm = math.sqrt(q[3] ** 2 + q[4] ** 2 + q[5] ** 2 + q[6] ** 2)
-        if norm < 1e-9:
-            q[6] = 1.0
-            norm = 1.0
-        for i in range(3, 7):
-            q[i] /= norm
-    for j in range(joints.shape[0]):
-        q[first_q + j] = min(max(q[first_q + j], joints[j, 0]), joints[j, 1])
-    return finite
-
-
-@kernel
-def _write_result(
-    q: Array, status: float, iterations: int, cost: float, residuals: Array, values: Array
-) -> None:
-    nq = q.shape[0]
-    _copy(q, values)
-    values[nq] = status
-    values[nq + 1] = iterations
-    values[nq + 2] = cost
-    for task in range(residuals.shape[0]):
-        r = residuals[task]
-        values[nq + 3 + 2 * task] = math.sqrt(r[3] ** 2 + r[4] ** 2 + r[5] ** 2)
-        values[nq + 4 + 2 * task] = math.sqrt(r[6] ** 2 + r[7] ** 2 + r[8] ** 2)
