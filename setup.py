@@ -66,10 +66,12 @@ EXTRAS = {
     'bench': [
         'daqp',
         'example-robot-data',
+        'mink',
         'pin',
         'pin-pink',
         'placo>=0.10',
         'qpsolvers',
+        'roboticstoolbox-python',
         'scipy',
     ],
 }
@@ -109,7 +111,10 @@ setup(
             'tracker_node = vr_ik.nodes.tracker_node:main',
             'solver_node = vr_ik.nodes.solver_node:main',
         ],
-        'vr_ik.solvers': ['lm = vr_ik.solvers.lm:LevenbergMarquardt'],
+        'vr_ik.solvers': [
+            'body = vr_ik.solvers.body:BodySolver',
+            'lm = vr_ik.solvers.lm:LevenbergMarquardt',
+        ],
         'vr_ik.trackers': [
             'openvr = vr_ik.trackers.openvr:from_config',
             'simulated = vr_ik.trackers.simulated:SimulatedTracker',

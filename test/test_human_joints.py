@@ -15,8 +15,7 @@
 """Laws of the human model's joints: limits, signs, mirror symmetry, distance from gimbal lock."""
 
 from body_support import arms, Body, NATURAL_POSES
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 

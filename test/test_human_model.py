@@ -21,8 +21,7 @@ import shutil
 import subprocess
 
 from body_support import arms, Body, both
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 import numpy as np
 import pinocchio as pin
 import pytest

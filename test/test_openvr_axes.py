@@ -14,8 +14,7 @@
 
 """OpenVR's axes against REP-103's: signs, round trips, agreement with quaternions."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation

@@ -16,8 +16,7 @@
 
 from random import Random
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from vr_ik.config import ROLES

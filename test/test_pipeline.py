@@ -14,6 +14,8 @@
 
 """Laws of the pipeline: ground truth recovered from devices, through noise, loss and glitches."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ from vr_ik.pipeline import Pipeline
 from vr_ik.trackers.simulated import SIMULATED_ROLES, SimulatedTracker
 from vr_ik.types import Status, TrackingFrame
 
-CLEAN = {
+CLEAN: dict[str, Any] = {
     'position_noise_mm': 0.0,
     'rotation_noise_deg': 0.0,
     'dropouts_per_minute': 0.0,

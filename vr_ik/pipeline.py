@@ -14,7 +14,7 @@
 
 """The way of a tracking frame through vr_ik, step by step: start reading here.
 
-    frame -> clean -> place (on the first frame) -> solve -> differentiate -> Solution
+    frame -> clean -> smooth -> guess the trunk -> place (at first) -> solve -> limit -> Solution
 
 Nothing here knows of ROS: the solver node, the offline tools and the tests call it alike.
 """
@@ -27,15 +27,19 @@ from typing import Any
 import numpy as np
 
 from vr_ik import registry
-from vr_ik.body.anthropometry import Proportions
+from vr_ik.body.heading import Heading
 from vr_ik.body.human import human_urdf
-from vr_ik.body.mounts import Mount, device_mounts
-from vr_ik.body.posture import joint_stiffness, rest_posture
+from vr_ik.body.mounts import device_mounts, Mount
+from vr_ik.body.posture import joint_stiffness, rest_posture, start_postures
+from vr_ik.body.trust import device_trust
+from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.errors import ConfigError
 from vr_ik.filters.clean import CleanLimits, FrameCleaner
+from vr_ik.filters.one_euro import OneEuro, Smoothing
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.solvers.base import PostureSolver, Solver, make_solver
+from vr_ik.math.rotations import pose, rotation_from_rpy
+from vr_ik.solvers.base import make_solver, PostureSolver, Solver, SolveResult
 from vr_ik.types import Array, Status, Task, TrackingFrame
 
 
@@ -57,19 +61,35 @@ class Solution:
 class Pipeline:
     """Turns tracking frames, one after the other, into poses of the human model."""
 
-    def __init__(self, config: SolverConfig) -> None:
-        """Build the user's body, the tasks of the devices to follow, and the solver."""
-        proportions = Proportions.from_height(config.user_height_m, config.arm_span_m or None)
-        self.urdf = human_urdf(proportions, config.model)
+    def __init__(
+        self,
+        config: SolverConfig,
+        calibration: Calibration | None = None,
+        smoothing: Smoothing | None = None,
+    ) -> None:
+        """Build the user's body, the tasks of the devices to follow, and the solver.
+
+        Without a calibration the body is the average one of the configured size; without
+        smoothing device poses are followed as they come.
+        """
+        if calibration is None:
+            calibration = Calibration.nominal(config.user_height_m, config.arm_span_m or None)
+        self.urdf = human_urdf(calibration.proportions, config.model)
         self.model = RobotModel.from_urdf(self.urdf, floating_base=True)
-        self._mounts = _mounts_in_use(config, proportions, self.model)
+        self._mounts = _mounts_in_use(config, calibration, self.model)
         self.roles = tuple(self._mounts)
         """Devices that are followed where present, in the order of the solver's tasks."""
-        self._full_weights = np.array((config.position_weight, config.orientation_weight))
+        weights = np.array((config.position_weight, config.orientation_weight))
+        self._full_weights = np.array([weights * device_trust(role) for role in self.roles])
         self._solver = _solver(config, self.model, self._mounts)
-        self._cleaner = FrameCleaner(self.roles, _clean_limits(config))
-        self._targets = np.tile(np.eye(4), (len(self.roles), 1, 1))
-        self._confidence = np.zeros(len(self.roles))
+        followed = tuple(role if role in config.trackers else '' for role in self.roles)
+        self._cleaner = FrameCleaner(followed, _clean_limits(config))
+        self._heading = Heading()
+        self._smoother = None if smoothing is None else OneEuro(len(self.roles), smoothing)
+        self.targets = np.tile(np.eye(4), (len(self.roles), 1, 1))
+        """Cleaned poses of the devices in the last frame, in the order of `roles`."""
+        self.confidence = np.zeros(len(self.roles))
+        """From 0 (unknown) to 1 (seen now), for each of them."""
         self.reset()
 
     @property
@@ -80,58 +100,102 @@ class Pipeline:
     def reset(self) -> None:
         """Forget the past: the next frame is solved from a standing start."""
         self._cleaner.reset()
+        if self._smoother is not None:
+            self._smoother.reset()
+        self._heading.reset()
         self._q = self.model.neutral()
         self._stamp_ns: int | None = None
 
     def process(self, frame: TrackingFrame) -> Solution:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""
-        self._cleaner.clean(frame, self._targets, self._confidence)
-        self._solver.weights[:] = self._confidence[:, None] * self._full_weights
-        if self._stamp_ns is None and self._confidence.any():
+        self._cleaner.clean(frame, self.targets, self.confidence)
+        if self._smoother is not None:
+            seconds = self._seconds_since(frame.stamp_ns)
+            self._smoother.smooth(seconds, self.confidence, self.targets)
+        self._solver.weights[:] = self.confidence[:, None] * self._full_weights
+        self._guess_trunk(frame.stamp_ns)
+        if self._stamp_ns is None and self.confidence.any():
             self._q = self._standing_start()
         started = time.perf_counter()
-        result = self._solver.solve(self._q, self._targets)
+        result = self._solver.solve(self._q, self.targets)
         solve_time_s = time.perf_counter() - started
-        velocity = self._velocity(result.q, frame.stamp_ns)
-        if self._confidence.any():
-            self._q, self._stamp_ns = result.q, frame.stamp_ns
+        q = self._limited(result.q, frame.stamp_ns)
+        velocity = self._velocity(q, frame.stamp_ns)
+        if self.confidence.any():
+            self._q, self._stamp_ns = q, frame.stamp_ns
         errors = {
             role: float(error)
             for role, error, known in zip(
-                self.roles, result.position_errors, self._confidence > 0.0, strict=True
+                self.roles, result.position_errors, self.confidence > 0.0, strict=True
             )
             if known
         }
-        return Solution(
-            frame.stamp_ns, result.q, velocity, result.status, errors, solve_time_s
-        )
+        return Solution(frame.stamp_ns, q, velocity, result.status, errors, solve_time_s)
+
+    def _guess_trunk(self, stamp_ns: int) -> None:
+        """Hold the pelvis upright, facing as head and hands do, while nothing on it is tracked."""
+        rows = {role: i for i, role in enumerate(self.roles) if self.confidence[i] > 0.0}
+        if 'waist' in rows or 'chest' in rows or 'hmd' not in rows:
+            return
+        hands = [self.targets[rows[role]] for role in _HANDS if role in rows]
+        both = (hands[0], hands[1]) if len(hands) == 2 else None
+        seconds = self._seconds_since(stamp_ns)
+        yaw = self._heading.follow(self.targets[rows['hmd']], both, seconds)
+        row = self.roles.index('waist')
+        upright = pose(rotation_from_rpy(0.0, 0.0, yaw), np.zeros(3))
+        self.targets[row] = upright @ self._mounts['waist'].pose_link_from_device
+        self._solver.weights[row] = (0.0, _UPRIGHT_WEIGHT)
 
     def _standing_start(self) -> Array:
-        """Return a pose for the first frame: at rest where the surest device is, then solved."""
-        role = next(
-            role for role, known in zip(self.roles, self._confidence > 0.0, strict=True) if known
-        )
-        mount = self._mounts[role]
-        neutral = self.model.neutral()
-        pose_root_from_device = self.model.link_pose(neutral, mount.link) @ (
-            mount.pose_link_from_device
-        )
-        pose_world_from_device = self._targets[self.roles.index(role)]
-        turn = pose_world_from_device[:3, :3] @ pose_root_from_device[:3, :3].T
+        """Return a pose for the first frame, which no frame before it has brought near.
+
+        From several postures the solver finds its way to the arms' true bend at least once.
+        """
+        results = [self._settled(self._placed(joints)) for joints in start_postures(self.model)]
+        return min(results, key=lambda result: result.cost).q
+
+    def _placed(self, joints: Array) -> Array:
+        """Return a posture, upright, placed and turned so that the surest device is met."""
+        row = int(np.argmax(self.confidence > 0.0))
+        mount, pose_world_from_device = self._mounts[self.roles[row]], self.targets[row]
+        q = self.model.neutral()
+        q[7:] = joints
+        placed = self.model.link_pose(q, mount.link) @ mount.pose_link_from_device
+        turn = pose_world_from_device[:3, :3] @ placed[:3, :3].T
         yaw = math.atan2(turn[1, 0] - turn[0, 1], turn[0, 0] + turn[1, 1])
-        q = neutral.copy()
         q[3:7] = (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw))
         placed = self.model.link_pose(q, mount.link) @ mount.pose_link_from_device
         q[:3] += pose_world_from_device[:3, 3] - placed[:3, 3]
-        # No frame before this one has brought the body near: it may take longer than others.
-        for _ in range(_FIRST_SOLVES):
-            q = self._solver.solve(q, self._targets).q
         return q
 
+    def _settled(self, q: Array) -> SolveResult:
+        """Solve the frame until it has come to rest, for longer than a frame may take."""
+        result = self._solver.solve(q, self.targets)
+        for _ in range(_FIRST_SOLVES):
+            result = self._solver.solve(result.q, self.targets)
+        return result
+
+    def _limited(self, q: Array, stamp_ns: int) -> Array:
+        """Return q with no joint faster than a body's: devices come and go, bodies do not."""
+        seconds = self._seconds_since(stamp_ns)
+        if seconds <= 0.0:
+            return q
+        reach = self.model.velocity_limits * seconds
+        first = self.model.first_q
+        before = self._q[first:]
+        limited = q.copy()
+        limited[first:] = np.clip(q[first:], before - reach, before + reach)
+        return limited
+
     def _velocity(self, q: Array, stamp_ns: int) -> Array:
-        if self._stamp_ns is None or stamp_ns <= self._stamp_ns:
+        seconds = self._seconds_since(stamp_ns)
+        if seconds <= 0.0:
             return np.zeros(self.model.nv)
-        return self.model.difference(self._q, q) / ((stamp_ns - self._stamp_ns) * 1e-9)
+        return self.model.difference(self._q, q) / seconds
+
+    def _seconds_since(self, stamp_ns: int) -> float:
+        """Return the time from the last solved frame to this one; 0 where there is none."""
+        return 0.0 if self._stamp_ns is None else max(stamp_ns - self._stamp_ns, 0) * 1e-9
 
 
 # A frame is solved when a step gains less than this part of the cost: beyond it nearly straight
@@ -140,23 +204,33 @@ _GAIN_TOLERANCE = 1e-4
 
 _FIRST_SOLVES = 5
 
+_HANDS = ('l_controller', 'r_controller')
+
+# 1/rad^2: a guess gives way to what devices say, and is firmer than the pull to the posture.
+_UPRIGHT_WEIGHT = 0.005
+
 # The devices that tell best where the body is and which way it faces come first.
 _SUREST = ('waist', 'chest', 'hmd')
 
 
 def _mounts_in_use(
-    config: SolverConfig, proportions: Proportions, model: RobotModel
+    config: SolverConfig, calibration: Calibration, model: RobotModel
 ) -> dict[str, Mount]:
     """Return where each device to follow sits on the model; the surest come first."""
-    mounts = device_mounts(proportions)
+    mounts = calibration.mounts
     roles = sorted(config.trackers, key=lambda role: (*_SUREST, role).index(role))
-    in_use = {role: mounts[role] for role in roles if mounts[role].link in model.link_names}
+    in_use = {
+        role: mounts[role]
+        for role in roles
+        if role in mounts and mounts[role].link in model.link_names
+    }
     if not in_use:
         raise ConfigError(
-            f"None of the trackers {', '.join(config.trackers)} is worn on the "
+            f'None of the trackers {", ".join(config.trackers)} is worn on the '
             f"'{config.model}' model; try hmd, l_controller, r_controller."
         )
-    return in_use
+    # Where no waist is tracked, a guess stands in for it.
+    return {'waist': device_mounts(calibration.proportions)['waist'], **in_use}
 
 
 def _solver(config: SolverConfig, model: RobotModel, mounts: dict[str, Mount]) -> Solver:

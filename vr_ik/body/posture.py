@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 
+from vr_ik.body.human import T_POSE
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.types import Array
 
@@ -30,16 +31,22 @@ _REST_DEG = {
     'ankle_dorsiflexion': 5.0,
     'shoulder_abduction': 8.0,
 }
-# How stiff a joint is against leaving the posture, relative to the others: trunk and shoulder
-# girdle move little when an elbow or a knee can do it.
+# How stiff a joint is against leaving the posture, relative to hips and knees: the trunk and the
+# shoulder girdle move little when an arm can do it, and a hand is carried nearly straight on its
+# forearm, so that its orientation tells most of where the elbow is. Fitted to recordings of
+# people who wear trackers on their forearms.
 _STIFFNESS = {
-    'lumbar': 3.0,
-    'thorax': 3.0,
-    'neck': 0.3,
-    'head': 0.3,
-    'clavicle': 5.0,
-    'wrist': 0.5,
-    'ankle': 0.5,
+    'lumbar': 50.0,
+    'thorax': 100.0,
+    'neck': 5.0,
+    'head': 5.0,
+    'clavicle': 300.0,
+    'shoulder': 0.3,
+    'shoulder_rotation': 2.5,
+    'forearm': 7.0,
+    'wrist': 20.0,
+    'wrist_deviation': 90.0,
+    'ankle': 10.0,
 }
 
 
@@ -49,9 +56,25 @@ def rest_posture(model: RobotModel) -> Array:
     return np.clip(rest, model.lower, model.upper)
 
 
+def start_postures(model: RobotModel) -> list[Array]:
+    """Return postures [rad] from which an unknown pose is searched: arms down, level, bent."""
+    rest = rest_posture(model)
+    postures = [rest]
+    for angles in (T_POSE, {f'{side}_elbow_flexion': math.radians(90.0) for side in 'lr'}):
+        posture = rest.copy()
+        for joint, angle in angles.items():
+            posture[model.joint_index(joint)] = angle
+        postures.append(posture)
+    return postures
+
+
 def joint_stiffness(model: RobotModel) -> Array:
     """Return the relative stiffness of every joint of the human model."""
-    return np.array([_STIFFNESS.get(_pair(name).split('_')[0], 1.0) for name in model.joint_names])
+    return np.array([_joint_stiffness(_pair(name)) for name in model.joint_names])
+
+
+def _joint_stiffness(name: str) -> float:
+    return _STIFFNESS.get(name, _STIFFNESS.get(name.split('_')[0], 1.0))
 
 
 def _pair(joint: str) -> str:

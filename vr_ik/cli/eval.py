@@ -16,7 +16,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -30,8 +30,17 @@ from vr_ik.evaluation.eval_plot import plot_motion
 from vr_ik.evaluation.metrics import Figures, motion_figures, overall_figures
 from vr_ik.evaluation.reconstruction import input_roles, POINTS, reconstruct
 from vr_ik.evaluation.recordings import Recording
+from vr_ik.filters.one_euro import Smoothing
 
 _COLUMNS = ('head', 'hands', 'feet', 'hips', 'elbows', 'knees', 'upper_joints', 'all_joints')
+
+
+class _How(NamedTuple):
+    """The settings of one reconstruction."""
+
+    config: SolverConfig
+    refined: bool
+    smoothing: Smoothing | None
 
 
 def eval_(
@@ -47,6 +56,9 @@ def eval_(
     ] = None,
     refine: Annotated[
         bool, typer.Option(help='Refine the calibration on the motion before solving it.')
+    ] = True,
+    smooth: Annotated[
+        bool, typer.Option(help='Smooth the devices (one-euro filter), as in live use.')
     ] = True,
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write all figures to a file.')
@@ -65,8 +77,8 @@ def eval_(
     recordings = read_recordings(data)
     by_solver = {}
     for name in solver or [SolverConfig().solver]:
-        config = SolverConfig(solver=name)
-        by_solver[name] = _evaluate(recordings, points, config, refine, plot)
+        how = _How(SolverConfig(solver=name), refine, Smoothing() if smooth else None)
+        by_solver[name] = _evaluate(recordings, points, how, plot)
         _print(name, points, by_solver[name])
     if json_file is not None:
         first = next(iter(by_solver.values()))
@@ -77,14 +89,13 @@ def eval_(
 def _evaluate(
     recordings: list[Recording],
     points: str,
-    config: SolverConfig,
-    refine: bool,
+    how: _How,
     plot: Path | None,
 ) -> Figures:
     motions = {}
     for recording in recordings:
         roles = input_roles(recording, points)
-        reconstruction = reconstruct(recording, roles, config, refine)
+        reconstruction = reconstruct(recording, roles, how.config, how.refined, how.smoothing)
         motions[recording.name] = motion_figures(reconstruction)
         if plot is not None:
             plot_motion(reconstruction, plot)

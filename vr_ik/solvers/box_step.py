@@ -24,7 +24,9 @@ from vr_ik.kinematics.compiled import kernel
 from vr_ik.kinematics.tree import Ints
 from vr_ik.types import Array
 
-_MAX_SWEEPS = 12
+_MAX_SWEEPS = 40
+# Exchanging all wrong dofs at once is quick but may go round in circles; one at a time ends.
+_BLOCK_SWEEPS = 8
 # What a dof is held at, in the array `held`.
 FREE, AT_LOWER, AT_UPPER = 0.0, -1.0, 1.0
 
@@ -118,9 +120,13 @@ def bounded_step(
             held[k] = AT_LOWER
         elif upper[k] <= 0.0 and rhs[k] > 0.0:
             held[k] = AT_UPPER
-    for _ in range(_MAX_SWEEPS):
+    for sweep in range(_MAX_SWEEPS):
         if not _solve_free(paths, matrix, damping, rhs, lower, upper, held, factor, step, scratch):
             return False
+        if sweep >= _BLOCK_SWEEPS:
+            if not _exchange_last(paths, matrix, damping, rhs, lower, upper, held, step, scratch):
+                break
+            continue
         if _hold_violating(lower, upper, held, step):
             continue
         if not _release_wrong(paths, matrix, damping, rhs, held, step, scratch):
@@ -202,3 +208,33 @@ def _release_wrong(
             held[k] = FREE
             released = True
     return released
+
+
+@kernel
+def _exchange_last(
+    paths: Ints,
+    matrix: Array,
+    damping: Array,
+    rhs: Array,
+    lower: Array,
+    upper: Array,
+    held: Array,
+    step: Array,
+    scratch: Array,
+) -> bool:
+    """Hold or free the last dof that is wrong (K. G. Murty's rule, which cannot cycle)."""
+    for k in range(held.shape[0]):
+        scratch[k] = rhs[k]
+    subtract_product(paths, matrix, damping, step, scratch)
+    for k in range(held.shape[0] - 1, -1, -1):
+        if held[k] != FREE:
+            if held[k] * scratch[k] < -1e-12:
+                held[k] = FREE
+                return True
+        elif step[k] < lower[k]:
+            held[k] = AT_LOWER
+            return True
+        elif step[k] > upper[k]:
+            held[k] = AT_UPPER
+            return True
+    return False

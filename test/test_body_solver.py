@@ -1,0 +1,144 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The body solver leaves contorted poses; the trunk is guessed, and nothing moves too fast."""
+
+import math
+
+import numpy as np
+
+from vr_ik.body.heading import Heading
+from vr_ik.body.human import human_urdf
+from vr_ik.body.posture import joint_stiffness, rest_posture
+from vr_ik.calibration.calibration import Calibration
+from vr_ik.config import SolverConfig
+from vr_ik.kinematics.model import RobotModel
+from vr_ik.math.rotations import pose, rotation_from_rpy
+from vr_ik.pipeline import Pipeline
+from vr_ik.solvers.body import BodySolver
+from vr_ik.solvers.lm import LevenbergMarquardt
+from vr_ik.trackers.simulated_user import SimulatedUser
+from vr_ik.types import Task, TrackingFrame
+
+THREE = ('hmd', 'l_controller', 'r_controller')
+SIX = (*THREE, 'waist', 'l_foot', 'r_foot')
+
+
+def solver(kind):
+    calibration = Calibration.nominal(1.75)
+    model = RobotModel.from_urdf(human_urdf(calibration.proportions), floating_base=True)
+    mounts = [calibration.mounts[role] for role in SIX]
+    tasks = [Task(m.link, 1.0, 0.3, m.pose_link_from_device) for m in mounts]
+    made = kind(model, tasks, max_iterations=50)
+    made.posture[:] = rest_posture(model)
+    made.posture_weights[:] = 2e-5 * joint_stiffness(model)
+    return made, mounts
+
+
+def contorted(model):
+    """A pose with the right arm wound to its limits."""
+    q = model.neutral()
+    for name in ('flexion', 'abduction', 'rotation'):
+        joint = model.joint_index(f'r_shoulder_{name}')
+        q[7 + joint] = model.upper[joint] if name == 'rotation' else model.lower[joint]
+    q[7 + model.joint_index('r_elbow_flexion')] = 1.8
+    return q
+
+
+def test_a_wound_up_arm_comes_free():
+    body, mounts = solver(BodySolver)
+    plain, _ = solver(LevenbergMarquardt)
+    model = body.model
+    wanted = model.neutral()
+    for side in 'lr':
+        wanted[7 + model.joint_index(f'{side}_elbow_flexion')] = 1.9
+        wanted[7 + model.joint_index(f'{side}_shoulder_flexion')] = 0.6
+    targets = np.array([model.link_pose(wanted, m.link) @ m.pose_link_from_device for m in mounts])
+    ends = []
+    for each in (body, plain):
+        q = contorted(model)
+        for _ in range(25):
+            result = each.solve(q, targets)
+            q = result.q
+        ends.append(result)
+    assert ends[0].position_errors.max() < 0.01
+    assert ends[0].cost <= ends[1].cost + 1e-12
+
+
+def test_a_good_pose_is_what_lm_finds():
+    body, mounts = solver(BodySolver)
+    plain, _ = solver(LevenbergMarquardt)
+    q = plain.model.neutral()
+    targets = np.array(
+        [plain.model.link_pose(q, m.link) @ m.pose_link_from_device for m in mounts]
+    )
+    assert (body.solve(q, targets).q == plain.solve(q, targets).q).all()
+
+
+def frame(user, seconds, roles):
+    poses = user.device_poses(user.q_at(seconds), roles)
+    return TrackingFrame(1 + int(seconds * 1e9), roles, poses)
+
+
+def test_no_joint_is_faster_than_a_body_when_devices_come_and_go():
+    user = SimulatedUser(1.75)
+    pipeline = Pipeline(SolverConfig())
+    fastest = 0.0
+    for i in range(240):
+        roles = SIX if i % 80 < 40 else THREE
+        solution = pipeline.process(frame(user, 5.0 + i / 60.0, roles))
+        speed = np.abs(solution.velocity[6:]) / pipeline.model.velocity_limits
+        fastest = max(fastest, float(speed.max()))
+    assert fastest <= 1.0 + 1e-6
+
+
+def test_with_head_and_hands_alone_the_body_stands_under_the_head():
+    user = SimulatedUser(1.75)
+    pipeline = Pipeline(SolverConfig(trackers=THREE))
+    for i in range(120):
+        solution = pipeline.process(frame(user, i / 60.0, THREE))
+    links = pipeline.model.link_poses(solution.q)
+    up = links[pipeline.model.link_index('base_link')][2, 2]
+    assert up > math.cos(math.radians(25.0))
+    assert 'waist' not in solution.position_errors
+
+
+def at(yaw, position=(0.0, 0.0, 1.6)):
+    return pose(rotation_from_rpy(0.0, 0.0, yaw), np.array(position))
+
+
+def test_the_trunk_faces_where_head_and_hands_do():
+    hands = (at(0.0, (0.3, 0.3, 1.0)), at(0.0, (0.3, -0.3, 1.0)))
+    assert abs(Heading().follow(at(0.0), hands, 0.0)) < 1e-9
+    # The head turns, the hands stay: the trunk is between.
+    assert 0.1 < Heading().follow(at(0.8), hands, 0.0) < 0.7
+    # Crossed hands say nothing.
+    assert abs(Heading().follow(at(0.8), (hands[1], hands[0]), 0.0) - 0.8) < 1e-9
+
+
+def test_the_heading_turns_the_short_way_and_takes_its_time():
+    heading = Heading()
+    heading.follow(at(3.0), None, 0.0)
+    first = heading.follow(at(-3.0), None, 0.01)
+    assert 3.0 < first < 3.0 + 0.3
+    for _ in range(1000):
+        last = heading.follow(at(-3.0), None, 0.01)
+    assert abs(math.remainder(last + 3.0, 2.0 * math.pi)) < 1e-3
+
+
+def test_looking_down_does_not_turn_the_trunk():
+    down = pose(rotation_from_rpy(0.0, math.radians(89.5), 0.0), np.zeros(3))
+    past = pose(rotation_from_rpy(0.0, math.radians(95.0), 0.0), np.zeros(3))
+    for head in (down, past):
+        assert abs(Heading().follow(head, None, 0.0)) < 1e-6

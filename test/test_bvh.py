@@ -1,0 +1,135 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""BVH files are read as written, and devices put on their skeletons move with the bones."""
+
+import numpy as np
+import pytest
+
+from vr_ik.evaluation.mocap import read_mocap, TRUE_JOINTS
+from vr_ik.io.bvh import BvhError, read_bvh
+
+SMALL = """HIERARCHY
+ROOT Hips
+{
+  OFFSET 0 0 0
+  CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation
+  JOINT Knee
+  {
+    OFFSET 0 -2 0
+    CHANNELS 3 Zrotation Xrotation Yrotation
+    End Site
+    {
+      OFFSET 0 -1 0
+    }
+  }
+}
+MOTION
+Frames: 2
+Frame Time: 0.01
+1 2 3 0 0 0 0 0 0
+1 2 3 90 0 0 0 0 90
+"""
+
+# A skeleton with Bandai Namco's names, all bones along the world's axes; y is up, x is left.
+_ARM = [('Shoulder', 5, 20, 0), ('UpperArm', 12, 0, 0), ('LowerArm', 27, 0, 0), ('Hand', 25, 0, 0)]
+_LEG = [('UpperLeg', 9, -5, 0), ('LowerLeg', 0, -41, 0), ('Foot', 0, -42, 0)]
+
+
+def skeleton(frames, rows):
+    """BVH text: a standing T-pose skeleton whose hips and left elbow have channels."""
+
+    def chain(items, mirror, suffix):
+        lines = []
+        for name, x, y, z in items:
+            lines += [f'JOINT {name}_{suffix}', '{', f'OFFSET {mirror * x} {y} {z}']
+            lines += ['CHANNELS 3 Zrotation Xrotation Yrotation']
+        return lines + ['}'] * len(items)
+
+    lines = ['HIERARCHY', 'ROOT Hips', '{', 'OFFSET 0 0 0']
+    lines += ['CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation']
+    lines += ['JOINT Chest', '{', 'OFFSET 0 25 0', 'CHANNELS 3 Zrotation Xrotation Yrotation']
+    lines += ['JOINT Neck', '{', 'OFFSET 0 25 0', 'CHANNELS 3 Zrotation Xrotation Yrotation']
+    lines += ['JOINT Head', '{', 'OFFSET 0 8 0', 'CHANNELS 3 Zrotation Xrotation Yrotation']
+    lines += ['}', '}']
+    lines += chain(_ARM, 1, 'L') + chain(_ARM, -1, 'R') + ['}']
+    lines += chain(_LEG, 1, 'L') + chain(_LEG, -1, 'R') + ['}']
+    lines += ['MOTION', f'Frames: {frames}', 'Frame Time: 0.033']
+    return '\n'.join(lines + [' '.join(map(str, row)) for row in rows]) + '\n'
+
+
+def write(tmp_path, text, name='a.bvh'):
+    file = tmp_path / name
+    file.write_text(text)
+    return file
+
+
+def test_offsets_positions_and_rotations_are_applied_in_the_files_order(tmp_path):
+    bvh = read_bvh(write(tmp_path, SMALL))
+    poses = bvh.poses()
+    assert bvh.names == ('Hips', 'Knee')
+    assert np.allclose(poses[0, 1, :3, 3], (1, 0, 3))
+    assert np.allclose(poses[1, 1, :3, 3], (3, 2, 3))
+    # A turn of 90 deg about z, then one about the new y.
+    assert np.allclose(poses[1, 1, :3, :3] @ (1, 0, 0), (0, 0, -1))
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'reason'),
+    [
+        ('HIERARCHY', 'HI', 'no BVH'),
+        ('Frames: 2', 'Frames: 3', 'announced'),
+        ('1 2 3 90', '1 2 nan 90', 'finite'),
+        ('Zrotation Xrotation Yrotation\n    End', 'Wrotation\n    End', 'channel'),
+        ('    }\n  }\n}', '    }\n  }', 'complete'),
+        ('OFFSET 0 -2 0', 'OFFSET 0 -2', 'CHANNELS'),
+    ],
+)
+def test_broken_files_are_named_with_the_reason(tmp_path, old, new, reason):
+    with pytest.raises(BvhError, match=reason):
+        read_bvh(write(tmp_path, SMALL.replace(old, new)))
+    with pytest.raises(BvhError, match='Cannot read'):
+        read_bvh(tmp_path / 'missing.bvh')
+
+
+def rows(count, elbow_deg):
+    row = np.zeros((count, 6 + 3 * 17))
+    row[:, 1] = 95.0
+    row[:, 2] = np.linspace(0.0, 50.0, count)
+    # Columns of LowerArm_L's y rotation: Hips 6, Chest, Neck, Head, Shoulder_L, UpperArm_L.
+    row[:, 6 + 3 * 5 + 2] = -elbow_deg * np.arange(count) / max(count - 1, 1)
+    return row
+
+
+def test_devices_ride_on_their_bones_and_joints_are_metric(tmp_path):
+    recording = read_mocap(write(tmp_path, skeleton(11, rows(11, 90.0))))
+    assert set(recording.joints) == set(TRUE_JOINTS)
+    assert len(recording) == 11 and recording.rate_hz == pytest.approx(1 / 0.033)
+    hand, wrist = recording.poses['l_controller'], recording.joints['l_wrist']
+    assert np.allclose(np.linalg.norm(hand[:, :3, 3] - wrist, axis=1), 0.0877, atol=1e-3)
+    moved = recording.joints['head'][-1] - recording.joints['head'][0]
+    assert np.allclose(moved, (0.5, 0.0, 0.0))
+    bent = wrist[-1] - recording.joints['l_forearm'][-1]
+    assert np.allclose(bent, (0.25, 0.0, 0.0), atol=1e-6)
+
+
+def test_a_t_pose_is_put_before_motion_that_has_none(tmp_path):
+    row = rows(5, 0.0)
+    row[:, 6 + 3 * 4] = -70.0
+    recording = read_mocap(write(tmp_path, skeleton(5, row)))
+    assert len(recording) == 6
+    arm = recording.joints['l_wrist'][0] - recording.joints['l_upper_arm'][0]
+    assert np.allclose(arm / np.linalg.norm(arm), (0.0, 1.0, 0.0), atol=1e-6)
+    ankle = recording.joints['l_ankle']
+    assert ankle[0, 2] == pytest.approx(ankle[1, 2])

@@ -1,0 +1,224 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Calibration gives back the body that a simulated user stands with, and refuses bad poses."""
+
+from dataclasses import replace
+import math
+
+import numpy as np
+import pytest
+
+from vr_ik.body.anthropometry import Proportions
+from vr_ik.body.human import human_urdf, T_POSE
+from vr_ik.body.mounts import device_mounts
+from vr_ik.body.shoulder import shoulder_angles
+from vr_ik.calibration.calibration import Calibration
+from vr_ik.calibration.hold import calibrate_held
+from vr_ik.calibration.refine import refine
+from vr_ik.calibration.storage import load, save, users
+from vr_ik.calibration.t_pose import calibrate_standing
+from vr_ik.errors import CalibrationError, UnknownNameError
+from vr_ik.kinematics.model import RobotModel
+from vr_ik.math.rotations import pose, rotation_from_rpy
+from vr_ik.types import TrackingFrame
+
+ROLES = ('hmd', 'l_controller', 'r_controller', 'waist', 'l_foot', 'r_foot')
+
+
+def devices(height=1.72, slant_deg=None, move=None, floor=0.0, roles=ROLES):
+    """Device poses of an average body that stands with stretched arms."""
+    proportions = Proportions.from_height(height)
+    model = RobotModel.from_urdf(human_urdf(proportions), floating_base=True)
+    angles = T_POSE
+    if slant_deg is not None:
+        slant = math.radians(slant_deg)
+        arm = shoulder_angles((0.0, math.cos(slant), -math.sin(slant)), (1.0, 0.0, 0.0))
+        names = ('shoulder_flexion', 'shoulder_abduction', 'shoulder_rotation')
+        angles = {f'{s}_{n}': a for s in 'lr' for n, a in zip(names, arm)}
+    root = pose(np.eye(3), np.array([0.0, 0.0, proportions.hip_height + floor]))
+    q = model.configuration(angles, root if move is None else move @ root)
+    mounts = device_mounts(proportions)
+    return {
+        role: model.link_pose(q, mounts[role].link) @ mounts[role].pose_link_from_device
+        for role in roles
+    }
+
+
+@pytest.mark.parametrize('height', [1.5, 1.7, 1.9])
+@pytest.mark.parametrize('slant_deg', [None, 45.0])
+def test_the_height_of_who_stands_in_a_t_pose_or_a_pose_is_found(height, slant_deg):
+    calibration = calibrate_standing(devices(height, slant_deg))
+    assert calibration.proportions.height == pytest.approx(height, rel=0.035)
+    assert abs(calibration.floor_m) < 0.05
+
+
+def test_the_body_is_the_same_wherever_the_user_stands_and_looks():
+    move = pose(rotation_from_rpy(0.0, 0.0, 2.0), np.array([3.0, -1.0, 0.0]))
+    here, there = calibrate_standing(devices()), calibrate_standing(devices(move=move))
+    assert here.proportions == pytest.approx(there.proportions) or np.allclose(
+        [here.proportions.height, here.proportions.upper_arm],
+        [there.proportions.height, there.proportions.upper_arm],
+    )
+    for role in ROLES:
+        a, b = here.mounts[role], there.mounts[role]
+        assert a.link == b.link
+        assert np.allclose(a.pose_link_from_device, b.pose_link_from_device, atol=1e-9)
+
+
+def test_a_floor_that_is_off_is_noticed():
+    true = calibrate_standing(devices())
+    off = calibrate_standing(devices(floor=0.15))
+    assert off.floor_m - true.floor_m > 0.05
+    assert abs(off.proportions.height - true.proportions.height) < 0.1
+
+
+def test_devices_are_on_the_bone_that_they_are_strapped_to():
+    poses = devices(roles=(*ROLES, 'l_elbow', 'r_knee'))
+    calibration = calibrate_standing(poses)
+    assert calibration.mounts['l_foot'].link == 'l_ankle'
+    poses['l_foot'] = poses['l_foot'].copy()
+    poses['l_foot'][:3, 3] += (-0.05, 0.0, 0.25)
+    assert calibrate_standing(poses).mounts['l_foot'].link == 'l_shin'
+    assert calibration.mounts['hmd'].link == 'head'
+
+
+@pytest.mark.parametrize(
+    ('change', 'reason'),
+    [
+        (lambda p: p.pop('hmd'), 'hmd is not tracked'),
+        (lambda p: p['l_controller'].__setitem__((2, 3), 0.9), 'One arm is higher'),
+        (lambda p: p['waist'].__setitem__((0, 3), np.nan), 'waist has no valid pose'),
+        (lambda p: p['hmd'].__setitem__((2, 3), 0.4), 'above the floor'),
+        (
+            lambda p: p.update(l_controller=p['r_controller'], r_controller=p['l_controller']),
+            'hea',
+        ),
+    ],
+)
+def test_bad_poses_are_refused_with_the_reason(change, reason):
+    poses = devices()
+    change(poses)
+    with pytest.raises(CalibrationError, match=reason):
+        calibrate_standing(poses)
+
+
+@pytest.mark.parametrize('slant_deg', [80.0, -40.0])
+def test_arms_that_hang_or_reach_up_are_refused(slant_deg):
+    with pytest.raises(CalibrationError, match='arms|hands'):
+        calibrate_standing(devices(slant_deg=slant_deg))
+
+
+def held(move_m=0.0):
+    poses = devices()
+    frames = []
+    for i in range(60):
+        moved = np.array([poses[role] for role in ROLES])
+        moved[1, 0, 3] += move_m * i / 60
+        frames.append(TrackingFrame(1 + i * 11_000_000, ROLES, moved))
+    return frames
+
+
+def test_a_held_pose_is_calibrated_and_a_glitch_is_no_movement():
+    frames = held()
+    frames[40].poses[3, :3, 3] += 2.0
+    still = calibrate_held(held())
+    assert calibrate_held(frames).proportions == still.proportions
+
+
+def test_who_moves_is_told_so():
+    with pytest.raises(CalibrationError, match='l_controller moved by'):
+        calibrate_held(held(move_m=0.4))
+    with pytest.raises(CalibrationError, match='No device'):
+        calibrate_held([])
+
+
+def squats(calibration, frames=60):
+    """Device poses of a calibrated body that bends its knees and turns its hips."""
+    model = RobotModel.from_urdf(human_urdf(calibration.proportions), floating_base=True)
+    found = []
+    for i in range(frames):
+        bend = 0.6 * (1.0 - math.cos(2.0 * math.pi * i / 30))
+        turn = 0.3 * math.sin(2.0 * math.pi * i / 40)
+        angles = {f'{s}_{n}': a for s in 'lr' for n, a in (('knee_flexion', bend + 0.1),)}
+        angles.update(
+            {f'{s}_hip_flexion': 0.5 * bend + turn * k for s, k in (('l', 1), ('r', -1))}
+        )
+        angles.update({f'{s}_hip_abduction': 0.3 * abs(turn) + 0.1 * bend for s in 'lr'})
+        angles.update({f'{s}_elbow_flexion': 0.5 + 0.3 * turn for s in 'lr'})
+        q = model.configuration(angles, pose(np.eye(3), np.array([0.0, 0.0, 0.9])))
+        poses = np.array(
+            [
+                model.link_pose(q, calibration.mounts[r].link)
+                @ calibration.mounts[r].pose_link_from_device
+                for r in ROLES
+            ]
+        )
+        found.append(TrackingFrame(1 + i * 33_000_000, ROLES, poses))
+    return found
+
+
+def test_motion_tells_the_thigh_that_one_pose_cannot():
+    first = Calibration.nominal(1.7).wearing(ROLES)
+    shank = {
+        role: replace(m, link=f'{role[:2]}shin') if role.endswith('foot') else m
+        for role, m in first.mounts.items()
+    }
+    first = Calibration(first.proportions, shank)
+    longer = replace(first.proportions, thigh=1.08 * first.proportions.thigh)
+    frames = squats(Calibration(longer, first.mounts))
+    refined = refine(first, frames)
+    before = abs(first.proportions.thigh - longer.thigh)
+    assert abs(refined.proportions.thigh - longer.thigh) < 0.5 * before
+
+
+def test_who_does_not_move_keeps_the_calibration():
+    first = Calibration.nominal(1.7).wearing(ROLES)
+    still = [squats(first, 1)[0]] * 5
+    frames = [TrackingFrame(1 + i * 10**7, f.names, f.poses) for i, f in enumerate(still)]
+    refined = refine(first, frames)
+    assert refined.proportions.thigh == pytest.approx(first.proportions.thigh, rel=0.02)
+
+
+def test_a_stored_calibration_comes_back_the_same(tmp_path):
+    calibration = calibrate_standing(devices())
+    save(calibration, 'ann', tmp_path)
+    save(Calibration.nominal(1.8), 'bob', tmp_path)
+    assert users(tmp_path) == ('ann', 'bob')
+    again = load('ann', tmp_path)
+    assert again.proportions == calibration.proportions
+    assert again.floor_m == calibration.floor_m
+    for role, mount in calibration.mounts.items():
+        assert again.mounts[role].link == mount.link
+        pose_again = again.mounts[role].pose_link_from_device
+        assert np.allclose(pose_again, mount.pose_link_from_device, atol=1e-12)
+
+
+def test_unknown_users_and_broken_files_are_named(tmp_path):
+    save(Calibration.nominal(1.8), 'bob', tmp_path)
+    with pytest.raises(UnknownNameError, match='bob'):
+        load('bab', tmp_path)
+    with pytest.raises(CalibrationError, match='user'):
+        save(Calibration.nominal(1.8), '../bob', tmp_path)
+    file = tmp_path / 'bob.yaml'
+    text = file.read_text()
+    for broken in (
+        '[',
+        'a: 1',
+        text.replace('version: 1', 'version: 9'),
+        text.replace('thigh: ', 'thigh: -'),
+    ):
+        file.write_text(broken)
+        with pytest.raises(CalibrationError, match='bob'):
+            load('bob', tmp_path)

@@ -1,0 +1,148 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""`vr_ik eval` measures what it says: known motion gives known errors, bad input one sentence."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from vr_ik.body.human import T_POSE
+from vr_ik.cli.main import app
+from vr_ik.config import SolverConfig
+from vr_ik.evaluation.metrics import motion_figures, overall_figures, rotation_errors_deg
+from vr_ik.evaluation.reconstruction import reconstruct
+from vr_ik.evaluation.recordings import read_vive, Recording
+from vr_ik.evaluation.tracks import rigid_baseline, Track, tracks
+from vr_ik.math.openvr_axes import poses_to_openvr
+from vr_ik.math.rotations import quaternion_from_matrix, rotation_from_rpy
+from vr_ik.trackers.simulated_user import SimulatedUser
+
+TAGS = {
+    'head': 'hmd',
+    'hip': 'waist',
+    'lHand': 'l_controller',
+    'rHand': 'r_controller',
+    'lFoot': 'l_foot',
+    'rFoot': 'r_foot',
+    'lForeArm': 'l_elbow',
+    'rForeArm': 'r_elbow',
+    'lKnee': 'l_knee',
+    'rKnee': 'r_knee',
+}
+SIX = ('hmd', 'l_controller', 'r_controller', 'waist', 'l_foot', 'r_foot')
+
+
+@pytest.fixture(scope='module')
+def recording():
+    """The simulated user's T-pose, then a second of its motion, all devices seen."""
+    user = SimulatedUser(1.75)
+    roles = tuple(TAGS.values())
+    t_pose = user.model.configuration(T_POSE)
+    t_pose[2] = user.q_at(0.0)[2]
+    rows = [user.device_poses(t_pose, roles)]
+    rows += [user.device_poses(user.q_at(4.0 + i / 30.0), roles) for i in range(30)]
+    poses = np.array(rows)
+    return Recording('wave', 90.0, {role: poses[:, i] for i, role in enumerate(roles)})
+
+
+@pytest.fixture
+def folder(tmp_path, recording):
+    poses = np.stack([recording.poses[role] for role in TAGS.values()], axis=1)
+    raw = poses_to_openvr(poses.reshape(-1, 4, 4)).reshape(*poses.shape[:2], -1, 4)
+    values = np.zeros((*poses.shape[:2], 7), np.float32)
+    values[..., :3] = raw[..., :3, 3]
+    for index in np.ndindex(poses.shape[:2]):
+        values[index][3:] = quaternion_from_matrix(np.array(raw[index][:3, :3]))
+    np.savez(tmp_path / 'vive_raw.npz', wave=values, wave__tags=np.array(list(TAGS)))
+    return tmp_path
+
+
+def test_a_vive_file_is_read_back_as_written(folder, recording):
+    (read,) = read_vive(folder / 'vive_raw.npz')
+    assert read.name == 'wave' and len(read) == len(recording)
+    for role, poses in recording.poses.items():
+        assert np.allclose(read.poses[role], poses, atol=1e-5)
+
+
+def test_held_out_devices_start_exact_and_jumps_do_not_count(recording):
+    r = reconstruct(recording, SIX, SolverConfig(), refined=False)
+    by_name = {track.name: track for track in tracks(r)}
+    for name in ('l_elbow', 'r_knee'):
+        assert np.allclose(by_name[name].predicted[0], by_name[name].true[0], atol=1e-9)
+    poses = {role: p.copy() for role, p in recording.poses.items()}
+    poses['l_elbow'][15:, :3, 3] += 3.0
+    jumped = reconstruct(Recording('a', 90.0, poses), SIX, SolverConfig(), refined=False)
+    (track,) = [t for t in tracks(jumped) if t.name == 'l_elbow']
+    assert not track.valid[15] and track.valid[16:].all()
+
+
+def test_the_baseline_is_rigid(recording):
+    r = reconstruct(recording, SIX, SolverConfig(), refined=False)
+    (elbow,) = [t for t in tracks(r) if t.name == 'l_elbow']
+    base = rigid_baseline(r, elbow)
+    hand = recording.poses['l_controller']
+    local = np.linalg.inv(hand) @ base.predicted
+    assert np.allclose(local, local[0])
+    assert np.allclose(base.predicted[0], elbow.true[0])
+
+
+def test_rotation_errors_are_angles():
+    turned = np.eye(4)[None].copy()
+    turned[0, :3, :3] = rotation_from_rpy(0.0, 0.0, np.radians(30.0))
+    track = Track('hmd', False, turned, np.eye(4)[None], np.ones(1, bool))
+    assert rotation_errors_deg(track) == pytest.approx([30.0])
+
+
+def test_the_mean_is_over_motions_and_absent_truth_is_left_out(recording):
+    figures = motion_figures(reconstruct(recording, SIX, SolverConfig(), refined=False))
+    assert {'head', 'hands', 'feet', 'hips', 'elbows', 'knees'} == set(figures['mean'])
+    other = {**figures, 'mean': {'head': figures['mean']['head'] + 2.0}}
+    overall = overall_figures({'a': figures, 'b': other})
+    assert overall['mean']['head'] == pytest.approx(figures['mean']['head'] + 1.0)
+    assert overall['mean']['knees'] == figures['mean']['knees']
+    assert overall['frames'] == 2 * len(recording)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ['eval', *map(str, arguments)])
+
+
+def test_the_command_prints_a_table_and_writes_json(folder, tmp_path):
+    file = tmp_path / 'e.json'
+    result = run(folder, '--points', '6', '--no-refine', '--json', file)
+    assert result.exit_code == 0, result.output
+    assert 'rigid, no IK' in result.output and 'wave' in result.output
+    figures = json.loads(file.read_text())
+    assert set(figures['time_us']) == {'median', 'p99'}
+    assert figures['mean'] == pytest.approx(figures['motions']['wave']['mean'])
+    assert set(figures['motions']) == {'wave'}
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'reason'),
+    [
+        (('nowhere',), "There is no 'nowhere'"),
+        (('.', '--points', '6'), 'holds no recordings'),
+        (('.', '--points', '7'), "'7'"),
+        (('.', '--plot', 'nowhere'), 'no folder'),
+    ],
+)
+def test_bad_input_ends_in_one_sentence(tmp_path, monkeypatch, arguments, reason):
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2 and 'Traceback' not in result.output
+    assert reason in result.output

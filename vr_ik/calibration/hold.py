@@ -1,0 +1,61 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Calibration from a pose that is held for a moment, so that neither noise nor haste gets in."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vr_ik.calibration.calibration import Calibration
+from vr_ik.calibration.t_pose import calibrate_standing
+from vr_ik.errors import CalibrationError
+from vr_ik.types import Array, TrackingFrame
+
+HOLD_S = 0.5
+"""How long the pose must be held."""
+_STILL_M = 0.04
+_SEEN = 0.5
+"""Share of the frames in which a device must be there."""
+
+
+def calibrate_held(frames: Sequence[TrackingFrame]) -> Calibration:
+    """Return the calibration from the last moment of `frames`; raise `CalibrationError` if bad."""
+    if not frames:
+        raise CalibrationError('No device is tracked.')
+    since_ns = frames[-1].stamp_ns - int(HOLD_S * 1e9)
+    held = [frame for frame in frames if frame.stamp_ns >= since_ns]
+    poses: dict[str, list[Array]] = {}
+    for frame in held:
+        for name, pose in zip(frame.names, frame.poses, strict=True):
+            poses.setdefault(name, []).append(pose)
+    return calibrate_standing(
+        {
+            role: _steady(role, np.array(seen))
+            for role, seen in poses.items()
+            if len(seen) >= _SEEN * len(held)
+        }
+    )
+
+
+def _steady(role: str, poses: Array) -> Array:
+    """Return the pose in the middle of those held, or say that the device moved."""
+    positions = poses[:, :3, 3]
+    middle = np.median(positions, axis=0)
+    away = np.linalg.norm(positions - middle, axis=1)
+    # A glitch of a frame is no movement.
+    moved_m = float(np.percentile(away, 90))
+    if moved_m > _STILL_M:
+        raise CalibrationError(f'{role} moved by {100.0 * moved_m:.0f} cm; hold the pose still.')
+    return np.asarray(poses[int(np.argmin(away))])

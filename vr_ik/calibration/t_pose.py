@@ -1,0 +1,227 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Calibration from one pose: lengths of the body, the floor, and each device's offset to its link.
+
+The user stands upright, looks ahead and stretches both arms sideways: level (T-pose) or slanting
+down (A-pose). Which of the two it is shows in the hands' height.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+import math
+
+import numpy as np
+
+from vr_ik.body.anthropometry import HEIGHT_RANGE_M, Proportions
+from vr_ik.body.human import human_urdf, T_POSE
+from vr_ik.body.joints import JOINTS
+from vr_ik.body.mounts import Mount
+from vr_ik.body.shoulder import shoulder_angles
+from vr_ik.calibration.calibration import Calibration
+from vr_ik.errors import CalibrationError
+from vr_ik.kinematics.model import RobotModel
+from vr_ik.math.rotations import inverse_pose, pose
+from vr_ik.types import Array
+
+# Shares of the height: the eyes, the shoulder joints, and the distance of two held controllers.
+_EYES = 0.934
+_SHOULDERS = 0.800
+_CONTROLLER_SPAN = 0.932
+# From the wrist to the origin of a held controller, as a share of the hand.
+_GRIP = 0.56
+# A stretched arm pulls the shoulder joint inward, and devices call the elbow nearer to the
+# shoulder than its joint is: factors on the average body's, found over ten recorded motions.
+_SHOULDER_WIDTH = 0.91
+_UPPER_ARM = 0.87
+# What speaks for a height and a floor, with its standard deviation [m, or share of the height]:
+# the floor as the tracking system has it, the arm span, the hands in a T-pose, the feet's devices.
+_FLOOR_SD_M = 0.08
+_SPAN_SD = 0.035
+_HANDS_SD_M = 0.05
+_FOOT_DEVICE_M, _FOOT_DEVICE_SD_M = 0.09, 0.06
+_FLOORS_M = np.arange(-0.2, 0.3, 0.005)
+
+_LEVEL = math.radians(15.0)
+_SLANTING = (math.radians(25.0), math.radians(70.0))
+_UNEVEN = math.radians(15.0)
+_MAX_HEAD_TURN = math.radians(45.0)
+_MIN_SPAN_M = 0.5
+
+# Devices by the part of the body that they are worn on: links whose bones may carry them, each
+# with the link at its far end.
+_SEGMENTS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    'hmd': (('head', 'gaze'),),
+    'waist': (('base_link', 'lumbar'),),
+    'chest': (('torso', 'neck'),),
+    'controller': (('wrist', 'gripper'),),
+    'shoulder': (('clavicle', 'upper_arm'),),
+    'elbow': (('upper_arm', 'forearm'), ('forearm', 'wrist')),
+    'knee': (('thigh', 'shin'), ('shin', 'ankle')),
+    'foot': (('shin', 'ankle'), ('ankle', 'toe')),
+}
+
+
+@dataclass(frozen=True)
+class _Stance:
+    """How the user stands: directions, arms and height."""
+
+    left: Array
+    """Unit vector, level."""
+    slant: float
+    """Of the arms below level [rad]; 0 in the T-pose."""
+    height_m: float
+    floor_m: float
+
+
+def calibrate_standing(poses: Mapping[str, Array]) -> Calibration:
+    """Return the calibration of a user in a T-pose or A-pose, from pose_world_from_device.
+
+    The headset and both controllers must be there; other devices get their offsets. Raises
+    `CalibrationError` with the reason where the pose is neither.
+    """
+    stance = _stance(poses)
+    proportions = _proportions(stance, poses)
+    model = RobotModel.from_urdf(human_urdf(proportions), floating_base=True)
+    placed = model.link_poses(_stand(model, proportions, poses, stance))
+    links = dict(zip(model.link_names, placed, strict=True))
+    mounts = {}
+    for role, device in poses.items():
+        link = _carrier(role, device, links)
+        mounts[role] = Mount(link, inverse_pose(links[link]) @ device)
+    return Calibration(proportions, mounts, stance.floor_m)
+
+
+def _stance(poses: Mapping[str, Array]) -> _Stance:
+    """Measure the pose, or say why it is none to calibrate from."""
+    for role in ('hmd', 'l_controller', 'r_controller'):
+        if role not in poses:
+            raise CalibrationError(f'{role} is not tracked.')
+    for role, device in poses.items():
+        if not np.isfinite(device).all():
+            raise CalibrationError(f'{role} has no valid pose.')
+    across = (poses['l_controller'] - poses['r_controller'])[:3, 3]
+    span_m = float(np.linalg.norm(across[:2]))
+    if span_m < _MIN_SPAN_M:
+        raise CalibrationError(f'The hands are {span_m:.2f} m apart; stretch both arms sideways.')
+    left = np.array([across[0], across[1], 0.0]) / span_m
+    ahead = np.array([left[1], -left[0], 0.0])
+    if float(poses['hmd'][:3, 0] @ ahead) < math.cos(_MAX_HEAD_TURN):
+        raise CalibrationError(
+            'The headset does not look straight ahead; look forward, with the left controller in '
+            'the left hand.'
+        )
+    slant = _slant(poses, span_m)
+    floor_m = _floor(poses, span_m if slant == 0.0 else None)
+    height_m = _in_range((float(poses['hmd'][2, 3]) - floor_m) / _EYES)
+    return _Stance(left, slant, height_m, floor_m)
+
+
+def _slant(poses: Mapping[str, Array], span_m: float) -> float:
+    """Return how far the arms point down [rad]: 0 for a T-pose; refuse what is no T and no A."""
+    height_m = float(poses['hmd'][2, 3]) / _EYES
+    average = Proportions.from_height(_in_range(height_m))
+    out_m = max(0.5 * span_m - _SHOULDER_WIDTH * average.shoulder_half_width, 1e-3)
+    slants = []
+    for role in ('l_controller', 'r_controller'):
+        # Below the eyes, whatever the floor: by this much are the shoulders.
+        drop_m = float(poses['hmd'][2, 3] - poses[role][2, 3]) - (_EYES - _SHOULDERS) * height_m
+        slants.append(math.atan2(drop_m, out_m))
+    if abs(slants[0] - slants[1]) > 2.0 * _UNEVEN:
+        raise CalibrationError('One arm is higher than the other; hold both arms alike.')
+    slant = 0.5 * (slants[0] + slants[1])
+    if abs(slant) <= _LEVEL:
+        return 0.0
+    if _SLANTING[0] <= slant <= _SLANTING[1]:
+        return slant
+    raise CalibrationError(
+        f'The arms point {abs(math.degrees(slant)):.0f} deg {"down" if slant > 0.0 else "up"}; '
+        'hold them level (T-pose) or 45 deg down (A-pose), elbows straight.'
+    )
+
+
+def _in_range(height_m: float) -> float:
+    if not HEIGHT_RANGE_M[0] <= height_m <= HEIGHT_RANGE_M[1]:
+        raise CalibrationError(
+            f'The headset is {_EYES * height_m:.2f} m above the floor; stand upright, and check '
+            'the floor of the tracking system.'
+        )
+    return height_m
+
+
+def _floor(poses: Mapping[str, Array], controller_span_m: float | None) -> float:
+    """Return the most likely height of the floor.
+
+    Tracking systems are often wrong about it by centimetres. The evidence is weighed by a robust
+    loss, so that long or short arms do not lift the floor.
+    """
+    heights = (float(poses['hmd'][2, 3]) - _FLOORS_M) / _EYES
+    off = [_FLOORS_M / _FLOOR_SD_M]
+    if controller_span_m is not None:
+        off.append((controller_span_m / _CONTROLLER_SPAN - heights) / (_SPAN_SD * heights))
+        hands_m = 0.5 * float(poses['l_controller'][2, 3] + poses['r_controller'][2, 3])
+        off.append((hands_m - _FLOORS_M - _SHOULDERS * heights) / _HANDS_SD_M)
+    feet_m = [float(poses[role][2, 3]) for role in ('l_foot', 'r_foot') if role in poses]
+    if feet_m:
+        off.append((np.mean(feet_m) - _FLOORS_M - _FOOT_DEVICE_M) / _FOOT_DEVICE_SD_M)
+    loss = np.sum(np.sqrt(1.0 + np.array(off) ** 2), axis=0)
+    return float(_FLOORS_M[np.argmin(loss)])
+
+
+def _proportions(stance: _Stance, poses: Mapping[str, Array]) -> Proportions:
+    """Return the body whose stretched arms bring the controllers where they are."""
+    average = Proportions.from_height(stance.height_m)
+    width = _SHOULDER_WIDTH * average.shoulder_half_width
+    half_span_m = 0.5 * float((poses['l_controller'] - poses['r_controller'])[:3, 3] @ stance.left)
+    arm = (half_span_m - width) / math.cos(stance.slant) - _GRIP * average.hand
+    upper_share = _UPPER_ARM * average.upper_arm
+    upper = arm * upper_share / (upper_share + average.forearm)
+    return replace(average, shoulder_half_width=width, upper_arm=upper, forearm=arm - upper)
+
+
+def _stand(
+    model: RobotModel, proportions: Proportions, poses: Mapping[str, Array], stance: _Stance
+) -> Array:
+    """Return the model in that stance, its shoulders between the hands, its soles on the floor."""
+    up = np.array([0.0, 0.0, 1.0])
+    turn = np.column_stack((np.cross(stance.left, up), stance.left, up))
+    q = model.configuration(_arms(stance.slant), pose(turn, np.zeros(3)))
+    shoulders = [model.link_pose(q, f'{side}_upper_arm')[:3, 3] for side in 'lr']
+    hands = [poses[f'{side}_controller'][:3, 3] for side in 'lr']
+    q[:2] = (np.mean(hands, axis=0) - np.mean(shoulders, axis=0))[:2]
+    q[2] = stance.floor_m + proportions.hip_height
+    return q
+
+
+def _arms(slant: float) -> dict[str, float]:
+    """Return the joint angles [rad] of straight arms, palms down, that point so far down."""
+    if slant == 0.0:
+        return T_POSE
+    angles = shoulder_angles((0.0, math.cos(slant), -math.sin(slant)), (1.0, 0.0, 0.0))
+    names = [spec.name for spec in JOINTS['upper_arm']]
+    return {f'{side}_{name}': a for side in 'lr' for name, a in zip(names, angles, strict=True)}
+
+
+def _carrier(role: str, device: Array, links: Mapping[str, Array]) -> str:
+    """Return the link whose bone is nearest to where the device is strapped."""
+    side, part = ('', role) if role in _SEGMENTS else (role[:2], role[2:])
+    candidates = [(side + near, side + far) for near, far in _SEGMENTS[part]]
+    return min(candidates, key=lambda bone: _distance(device[:3, 3], *(links[i] for i in bone)))[0]
+
+
+def _distance(point: Array, near: Array, far: Array) -> float:
+    """Return the distance [m] of a point from the bone between two links' origins."""
+    start, bone = near[:3, 3], far[:3, 3] - near[:3, 3]
+    along = float(np.clip((point - start) @ bone / (bone @ bone), 0.0, 1.0))
+    return float(np.linalg.norm(point - start - along * bone))

@@ -1,0 +1,40 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Finds the recordings to evaluate on in folders and files of the known kinds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vr_ik.errors import VrIkError
+from vr_ik.evaluation.mocap import read_mocap
+from vr_ik.evaluation.recordings import read_vive, Recording
+
+
+def read_recordings(paths: Sequence[Path]) -> list[Recording]:
+    """Read every recording in the given files and folders; raise `VrIkError` where there is none.
+
+    Files: .npz of raw SteamVR poses, .bvh of motion capture.
+    """
+    recordings: list[Recording] = []
+    for path in paths:
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        known = [file for file in files if file.suffix in ('.npz', '.bvh')]
+        if not path.exists():
+            raise VrIkError(f"There is no '{path}'.")
+        if not known:
+            raise VrIkError(f"'{path}' holds no recordings; known: .npz (SteamVR poses), .bvh.")
+        for file in known:
+            recordings.extend(read_vive(file) if file.suffix == '.npz' else [read_mocap(file)])
+    return recordings

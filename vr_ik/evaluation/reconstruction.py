@@ -1,0 +1,101 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Runs a recording through the pipeline: some devices go in, a moving body comes out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vr_ik.calibration.calibration import Calibration
+from vr_ik.calibration.refine import refine
+from vr_ik.calibration.t_pose import calibrate_standing
+from vr_ik.config import SolverConfig
+from vr_ik.errors import VrIkError
+from vr_ik.evaluation.recordings import Recording
+from vr_ik.filters.one_euro import Smoothing
+from vr_ik.kinematics.model import RobotModel
+from vr_ik.pipeline import Pipeline
+from vr_ik.types import Array
+
+_THREE = ('hmd', 'l_controller', 'r_controller')
+_SIX = (*_THREE, 'waist', 'l_foot', 'r_foot')
+POINTS = ('3', '6', 'all')
+"""Choices of what goes in: headset and controllers; waist and feet, too; all there is."""
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """The body over one recording."""
+
+    recording: Recording
+    roles: tuple[str, ...]
+    """The devices that went in."""
+    calibration: Calibration
+    model: RobotModel
+    q: Array
+    """(frames, nq)."""
+    links: Array
+    """(frames, n_links, 4, 4) pose_world_from_link."""
+    solve_times_s: Array
+    glitches: int
+
+    def link(self, name: str) -> Array:
+        """Return (frames, 4, 4) poses of one link."""
+        return self.links[:, self.model.link_index(name)]
+
+
+def input_roles(recording: Recording, points: str) -> tuple[str, ...]:
+    """Return the devices of a recording that go in for that choice of points."""
+    wanted = {'3': _THREE, '6': _SIX, 'all': tuple(recording.poses)}[points]
+    missing = [role for role in wanted if role not in recording.poses]
+    if missing:
+        raise VrIkError(f"The recording '{recording.name}' has no {', '.join(missing)}.")
+    return wanted
+
+
+def reconstruct(
+    recording: Recording,
+    roles: tuple[str, ...],
+    config: SolverConfig,
+    refined: bool = True,
+    smoothing: Smoothing | None = None,
+) -> Reconstruction:
+    """Calibrate on the first frame, refine on all (`refined`), then solve frame by frame.
+
+    Of devices that are held out, calibration learns nothing but which bone they are worn on.
+    """
+    calibration = calibrate_standing({role: poses[0] for role, poses in recording.poses.items()})
+    frames = recording.frames(roles)
+    if refined:
+        worn = refine(calibration.wearing(roles), frames)
+        mounts = {**calibration.mounts, **worn.mounts}
+        calibration = Calibration(worn.proportions, mounts, worn.floor_m)
+    pipeline = Pipeline(config, calibration.wearing(roles), smoothing)
+    solutions = [pipeline.process(frames[0])]
+    if recording.joints:
+        # Motion capture does not begin in the pose that was put before it.
+        pipeline.reset()
+    solutions += [pipeline.process(frame) for frame in frames[1:]]
+    q = np.array([solution.q for solution in solutions])
+    return Reconstruction(
+        recording,
+        roles,
+        calibration,
+        pipeline.model,
+        q,
+        np.array([pipeline.model.link_poses(row) for row in q]),
+        np.array([solution.solve_time_s for solution in solutions]),
+        pipeline.glitches,
+    )

@@ -1,0 +1,93 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Recorded sessions to evaluate on: device poses over time, and what is known to be true."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from vr_ik.errors import VrIkError
+from vr_ik.math.openvr_axes import poses_from_openvr
+from vr_ik.math.rotations import poses_from_quaternions
+from vr_ik.types import Array, TrackingFrame
+
+_VIVE_ROLES = {
+    'head': 'hmd',
+    'hip': 'waist',
+    'lHand': 'l_controller',
+    'rHand': 'r_controller',
+    'lForeArm': 'l_elbow',
+    'rForeArm': 'r_elbow',
+    'lFoot': 'l_foot',
+    'rFoot': 'r_foot',
+    'lKnee': 'l_knee',
+    'rKnee': 'r_knee',
+}
+_VIVE_RATE_HZ = 90.0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One motion; its first frame is the pose to calibrate from, a T-pose or A-pose."""
+
+    name: str
+    rate_hz: float
+    poses: Mapping[str, Array]
+    """By role: (frames, 4, 4) pose_world_from_device, REP-103 axes."""
+    joints: Mapping[str, Array] = field(default_factory=dict)
+    """By link of the human model: (frames, 3) true position of the joint at its origin [m]."""
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(next(iter(self.poses.values())))
+
+    def frames(self, roles: tuple[str, ...]) -> list[TrackingFrame]:
+        """Return what a tracking source with these devices alone would have delivered."""
+        poses = np.stack([self.poses[role] for role in roles], axis=1)
+        # Stamps start at one: zero stands for 'no time' in ROS.
+        stamps = 1 + np.round(np.arange(len(self)) * (1e9 / self.rate_hz)).astype(np.int64)
+        return [
+            TrackingFrame(int(stamp), roles, frame)
+            for stamp, frame in zip(stamps, poses, strict=True)
+        ]
+
+
+def read_vive(path: Path) -> list[Recording]:
+    """Read raw SteamVR recordings: arrays (frames, devices, 7), positions and quaternions xyzw."""
+    try:
+        with np.load(path) as arrays:
+            names = [name for name in arrays.files if '__' not in name]
+            return [_vive_recording(name, arrays[name], arrays[f'{name}__tags']) for name in names]
+    except (OSError, ValueError, KeyError) as error:
+        raise VrIkError(f"Cannot read the recordings '{path}': {error}.") from None
+
+
+def _vive_recording(name: str, values: Array, tags: Array) -> Recording:
+    if values.ndim != 3 or values.shape[1:] != (len(tags), 7) or len(values) < 2:
+        raise ValueError(f"'{name}' has the shape {values.shape}, not (frames, {len(tags)}, 7)")
+    unknown = sorted({str(tag) for tag in tags} - set(_VIVE_ROLES))
+    if unknown:
+        raise ValueError(f"'{name}' has unknown devices {', '.join(unknown)}")
+    frames, devices, _ = values.shape
+    rows = values.reshape(-1, 7).astype(np.float64)
+    poses = poses_from_quaternions(rows[:, :3].copy(), rows[:, 3:].copy())
+    poses = poses_from_openvr(poses[:, :3]).reshape(frames, devices, 4, 4)
+    return Recording(
+        name,
+        _VIVE_RATE_HZ,
+        {_VIVE_ROLES[str(tag)]: poses[:, i] for i, tag in enumerate(tags)},
+    )

@@ -1,0 +1,124 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""What a reconstruction is compared with: devices and joints, predicted and true over time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from vr_ik.evaluation.reconstruction import Reconstruction
+from vr_ik.math.rotations import inverse_pose
+from vr_ik.types import Array
+
+GROUPS = {
+    'hmd': 'head',
+    'head': 'head',
+    'neck': 'neck',
+    'waist': 'hips',
+    'thigh': 'hips',
+    'controller': 'hands',
+    'wrist': 'hands',
+    'foot': 'feet',
+    'ankle': 'feet',
+    'elbow': 'elbows',
+    'forearm': 'elbows',
+    'knee': 'knees',
+    'shin': 'knees',
+    'upper_arm': 'shoulders',
+    'shoulder': 'shoulders',
+    'chest': 'chest',
+}
+"""The part of the body of each device and joint, without its side."""
+UPPER = ('head', 'neck', 'shoulders', 'elbows', 'hands')
+
+_JUMP_M = 0.05
+# Joints of the trunk are where the trunk carries them, those of limbs where their own link is.
+_CARRIERS = {'neck': 'torso', 'upper_arm': '{}clavicle', 'thigh': 'base_link'}
+_RIGID_ON = {'elbow': 'controller', 'forearm': 'controller', 'knee': 'foot', 'shin': 'foot'}
+
+
+@dataclass(frozen=True)
+class Track:
+    """One device or joint."""
+
+    name: str
+    is_joint: bool
+    predicted: Array
+    """(n, 4, 4); of a joint the position alone counts."""
+    true: Array
+    valid: Array
+    """(n,) whether the frame counts: the truth did not jump there."""
+
+    @property
+    def group(self) -> str:
+        """The part of the body, of either side."""
+        return GROUPS[_part(self.name)]
+
+
+def tracks(reconstruction: Reconstruction) -> list[Track]:
+    """Return the devices of a recording and its joints, where it has any."""
+    return [*_device_tracks(reconstruction), *_joint_tracks(reconstruction)]
+
+
+def _device_tracks(r: Reconstruction) -> Iterator[Track]:
+    """Yield every device.
+
+    One that went in is where calibration put it on its link. One that was held out is fixed to
+    its link, as solved, at the first frame.
+    """
+    for role, true in r.recording.poses.items():
+        if r.recording.joints and role not in r.roles:
+            continue
+        mount = r.calibration.mounts[role]
+        link = r.link(mount.link)
+        offset = mount.pose_link_from_device
+        if role not in r.roles:
+            offset = inverse_pose(link[0]) @ true[0]
+        valid = np.ones(len(true), bool) if r.recording.joints else _steady(true)
+        yield Track(role, False, link @ offset, true, valid)
+
+
+def _joint_tracks(r: Reconstruction) -> Iterator[Track]:
+    """Yield every joint whose truth is known, fixed to its link, as solved, at the first frame.
+
+    Skeletons differ in what they call a joint; what counts is that it moves alike.
+    """
+    for name, positions in r.recording.joints.items():
+        true = np.tile(np.eye(4), (len(positions), 1, 1))
+        true[:, :3, 3] = positions
+        carrier = _CARRIERS.get(_part(name), name).format(name[:2])
+        link, always = r.link(carrier), np.ones(len(true), bool)
+        yield Track(name, True, link @ (inverse_pose(link[0]) @ true[0]), true, always)
+
+
+def rigid_baseline(r: Reconstruction, track: Track) -> Track | None:
+    """Return what no inverse kinematics gives: elbows rigid on the hands, knees on the feet."""
+    base = _RIGID_ON.get(_part(track.name))
+    carrier = r.recording.poses.get(f'{track.name[:2]}{base}')
+    if base is None or carrier is None or f'{track.name[:2]}{base}' not in r.roles:
+        return None
+    predicted = carrier @ (inverse_pose(carrier[0]) @ track.true[0])
+    return Track(track.name, track.is_joint, predicted, track.true, track.valid)
+
+
+def _steady(poses: Array) -> Array:
+    """Tell of each frame whether the device came there in no jump."""
+    moved = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
+    return np.concatenate(([True], moved <= _JUMP_M))
+
+
+def _part(name: str) -> str:
+    return name[2:] if name[:2] in ('l_', 'r_') else name

@@ -1,0 +1,143 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The one-euro filter on device poses: steady at rest, quick in motion.
+
+G. Casiez, N. Roussel and D. Vogel, "1 Euro Filter: a simple speed-based low-pass filter for noisy
+input in interactive systems", CHI 2012. A low-pass filter with cut-off f lags a motion of speed v
+by v / (2 pi f); with f = f0 + beta v the lag stays below 1 / (2 pi beta) however fast it is.
+"""
+
+from dataclasses import dataclass
+import math
+
+import numpy as np
+
+from vr_ik.kinematics.compiled import allocating_kernel
+from vr_ik.types import Array
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How much device poses are smoothed."""
+
+    rest_hz: float = 1.0
+    """Cut-off frequency at rest."""
+    hz_per_m_s: float = 40.0
+    """How it grows with speed."""
+    hz_per_rad_s: float = 20.0
+    """How it grows with turn rate, for rotations."""
+    speed_hz: float = 1.0
+    """Cut-off of the speeds themselves."""
+
+    @property
+    def lag_m(self) -> float:
+        """Bound on how far a smoothed position is behind, at any steady speed [m]."""
+        return 1.0 / (2.0 * math.pi * self.hz_per_m_s)
+
+    @property
+    def lag_rad(self) -> float:
+        """Bound on how far a smoothed rotation is behind, at any steady turn rate [rad]."""
+        return 1.0 / (2.0 * math.pi * self.hz_per_rad_s)
+
+
+class OneEuro:
+    """Smooths the poses of a fixed number of devices, in place."""
+
+    def __init__(self, devices: int, smoothing: Smoothing) -> None:
+        """Take the number of rows that `smooth` gets."""
+        self._settings = np.array(
+            [smoothing.rest_hz, smoothing.hz_per_m_s, smoothing.hz_per_rad_s, smoothing.speed_hz]
+        )
+        self._poses = np.tile(np.eye(4), (devices, 1, 1))
+        self._speeds = np.zeros((devices, 2))
+        self._known = np.zeros(devices)
+        _smooth(self._settings, 0.01, self._known, self._poses, self._speeds, self._poses.copy())
+
+    def reset(self) -> None:
+        """Forget the past."""
+        self._known[:] = 0.0
+
+    def smooth(self, seconds: float, confidence: Array, poses: Array) -> None:
+        """Smooth poses (n, 4, 4), so many seconds after the last; unknown devices are let go."""
+        self._known *= confidence > 0.0
+        _smooth(self._settings, seconds, self._known, self._poses, self._speeds, poses)
+        self._known[:] = confidence > 0.0
+
+
+@allocating_kernel
+def _share(cutoff_hz: float, seconds: float) -> float:
+    """Return the share of a new value in the exponential mean."""
+    step = 2.0 * math.pi * cutoff_hz * seconds
+    return step / (1.0 + step)
+
+
+@allocating_kernel
+def _smooth(
+    settings: Array, seconds: float, known: Array, last: Array, speeds: Array, poses: Array
+) -> None:
+    """Replace the poses of known devices by smoothed ones, and remember them."""
+    turn = np.empty(3)
+    for i in range(poses.shape[0]):
+        if known[i] == 0.0 or seconds <= 0.0:
+            speeds[i, 0] = 0.0
+            speeds[i, 1] = 0.0
+            last[i] = poses[i]
+            continue
+        distance = 0.0
+        for k in range(3):
+            distance += (poses[i, k, 3] - last[i, k, 3]) ** 2
+        angle = _turn(last[i], poses[i], turn)
+        of_speed = _share(settings[3], seconds)
+        speeds[i, 0] += of_speed * (math.sqrt(distance) / seconds - speeds[i, 0])
+        speeds[i, 1] += of_speed * (angle / seconds - speeds[i, 1])
+        share = _share(settings[0] + settings[1] * speeds[i, 0], seconds)
+        for k in range(3):
+            last[i, k, 3] += share * (poses[i, k, 3] - last[i, k, 3])
+        _turn_by(last[i], turn, _share(settings[0] + settings[2] * speeds[i, 1], seconds) * angle)
+        poses[i] = last[i]
+
+
+@allocating_kernel
+def _turn(before: Array, after: Array, axis: Array) -> float:
+    """Write the unit axis, in the world, of the turn from pose to pose; return its angle."""
+    m = np.empty((3, 3))
+    for r in range(3):
+        for c in range(3):
+            m[r, c] = 0.0
+            for k in range(3):
+                m[r, c] += after[r, k] * before[c, k]
+    axis[0] = m[2, 1] - m[1, 2]
+    axis[1] = m[0, 2] - m[2, 0]
+    axis[2] = m[1, 0] - m[0, 1]
+    sine = math.sqrt(axis[0] ** 2 + axis[1] ** 2 + axis[2] ** 2)
+    # Half a turn has no axis to go by; from one frame to the next it does not happen.
+    if sine < 1e-12:
+        return 0.0
+    for k in range(3):
+        axis[k] /= sine
+    return math.atan2(sine, m[0, 0] + m[1, 1] + m[2, 2] - 1.0)
+
+
+@allocating_kernel
+def _turn_by(pose: Array, axis: Array, angle: float) -> None:
+    """Turn a pose about an axis of the world through its own origin (Rodrigues)."""
+    sine, versine = math.sin(angle), 1.0 - math.cos(angle)
+    for c in range(3):
+        x, y, z = pose[0, c], pose[1, c], pose[2, c]
+        along = axis[0] * x + axis[1] * y + axis[2] * z
+        cross = (axis[1] * z - axis[2] * y, axis[2] * x - axis[0] * z, axis[0] * y - axis[1] * x)
+        pose[0, c] = x + sine * cross[0] + versine * (axis[0] * along - x)
+        pose[1, c] = y + sine * cross[1] + versine * (axis[1] * along - y)
+        pose[2, c] = z + sine * cross[2] + versine * (axis[2] * along - z)
