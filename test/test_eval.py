@@ -94,6 +94,7 @@ def test_the_baseline_is_rigid(recording):
     r = reconstruct(recording, SIX, SolverConfig(), refined=False)
     (elbow,) = [t for t in tracks(r) if t.name == 'l_elbow']
     base = rigid_baseline(r, elbow)
+    assert base is not None
     hand = recording.poses['l_controller']
     local = np.linalg.inv(hand) @ base.predicted
     assert np.allclose(local, local[0])

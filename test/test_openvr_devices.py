@@ -99,6 +99,7 @@ def test_every_kind(runtime: SimulatedRuntime) -> None:
     }
     moving = {name for name, kind in states.values() if kind is not BASE_STATION}
     assert set(frame.names) == moving
+    assert static_pose is not None
     np.testing.assert_allclose(static_pose, pose_at(3, -2, 2.5)[0], atol=1e-6)
 
 

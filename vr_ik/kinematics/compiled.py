@@ -22,6 +22,8 @@ from typing import Any
 from numba import njit
 
 Function = Callable[..., Any]
+Kernel = Any
+"""A compiled function: numba's dispatcher, which has no types."""
 
 _OPTIONS = {
     'cache': True,
@@ -33,18 +35,18 @@ _OPTIONS = {
 _KERNEL_FOLDERS = ('io', 'kinematics', 'math', 'solvers')
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Function) -> Kernel:
     """Compile a function that works on buffers of its caller and allocates nothing itself."""
     # Without numba's reference counting, views of rows cost nothing (twice the speed here).
     return _stamped(njit(function, **_OPTIONS, _nrt=False))
 
 
-def inlined_kernel(function: Function) -> Function:
+def inlined_kernel(function: Function) -> Kernel:
     """Compile a function into its callers, so that it may return views of their buffers."""
     return _stamped(njit(function, **_OPTIONS, _nrt=False, inline='always'))
 
 
-def allocating_kernel(function: Function) -> Function:
+def allocating_kernel(function: Function) -> Kernel:
     """Compile a function that returns arrays of its own."""
     return _stamped(njit(function, **_OPTIONS))
 
@@ -62,7 +64,7 @@ def _sources_digest() -> str:
 _STAMP = _sources_digest()
 
 
-def _stamped(dispatcher: Any) -> Any:
+def _stamped(dispatcher: Kernel) -> Kernel:
     """Make a cached kernel valid only for these very sources.
 
     numba looks at the file of the function alone. It would go on using the machine code of a
