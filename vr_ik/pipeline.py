@@ -108,21 +108,25 @@ class Pipeline:
 
     def process(self, frame: TrackingFrame) -> Solution:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""
+        if self._seconds_since(frame.stamp_ns) > _LONGEST_PAUSE_S:
+            self.reset()
         self._cleaner.clean(frame, self.targets, self.confidence)
+        if not self.confidence.any():
+            still = np.zeros(self.model.nv)
+            return Solution(frame.stamp_ns, self._q, still, Status.FAILED, {}, 0.0)
         if self._smoother is not None:
             seconds = self._seconds_since(frame.stamp_ns)
             self._smoother.smooth(seconds, self.confidence, self.targets)
         self._solver.weights[:] = self.confidence[:, None] * self._full_weights
         self._guess_trunk(frame.stamp_ns)
-        if self._stamp_ns is None and self.confidence.any():
+        if self._stamp_ns is None:
             self._q = self._standing_start()
         started = time.perf_counter()
         result = self._solver.solve(self._q, self.targets)
         solve_time_s = time.perf_counter() - started
         q = self._limited(result.q, frame.stamp_ns)
         velocity = self._velocity(q, frame.stamp_ns)
-        if self.confidence.any():
-            self._q, self._stamp_ns = q, frame.stamp_ns
+        self._q, self._stamp_ns = q, frame.stamp_ns
         errors = {
             role: float(error)
             for role, error, known in zip(
@@ -203,6 +207,8 @@ class Pipeline:
 _GAIN_TOLERANCE = 1e-4
 
 _FIRST_SOLVES = 5
+# After a longer silence the body may be anywhere: it is looked for anew, not moved there slowly.
+_LONGEST_PAUSE_S = 1.0
 
 _HANDS = ('l_controller', 'r_controller')
 
