@@ -22,8 +22,9 @@ The protocol, the same for every method:
   trackers, walking, turning, and now and then with straight limbs. The seeds were not used to
   choose anybody's settings.
 - A frame is one call, from the method's own last answer, until all targets are met to 1 mm and
-  0.01 rad or 30 iterations are over. A session starts at its true configuration; who gets lost
-  stays lost until the targets come back.
+  0.01 rad or 30 iterations are over; `lm` may then try again from elsewhere, up to 6 times, and
+  its time says so. A session starts at its true configuration; who gets lost stays lost until
+  the targets come back.
 - Success is judged by Pinocchio: every target within the tolerances and every joint within its
   limits. A joint step of more than 0.5 rad in one frame counts as a jump beside that.
 - Time is that of the call from Python alone, with conversions to a library's own types left out.
@@ -49,7 +50,7 @@ from vr_ik.evaluation.bench_judge import (
     POSITION_TOLERANCE_M,
 )
 from vr_ik.evaluation.bench_measure import Contest, JUMP_RAD, memory_growth_kib, Score
-from vr_ik.evaluation.bench_methods import Lm, MAX_ITERATIONS
+from vr_ik.evaluation.bench_methods import Lm, MAX_ITERATIONS, RESTARTS
 from vr_ik.evaluation.bench_peers import PEERS
 from vr_ik.evaluation.bench_report import OURS, Report, TIME_KEYS
 from vr_ik.evaluation.bench_workloads import arm_workload, body_workload, Workload
@@ -162,7 +163,8 @@ def _print(report: Report, console: Console) -> None:
     if report.scores:
         console.print(
             f'A frame: one call from the last answer until {_tolerances()} are met, '
-            f'{MAX_ITERATIONS} iterations at most. Times: the quietest of up to {ROUNDS} rounds '
+            f'{MAX_ITERATIONS} iterations at most; lm may restart {RESTARTS} times. '
+            f'Times: the quietest of up to {ROUNDS} rounds '
             'taken in turns. Solved: judged by Pinocchio, joint limits included. Error: mean of '
             'the worst target. Steps: mean number of iterations. Jumps: frames in which a joint '
             f'moves by more than {JUMP_RAD} rad. Beside {OURS}: {report.versions() or "nobody"}.',
