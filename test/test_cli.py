@@ -72,6 +72,11 @@ def test_version():
     assert (result.exit_code, result.stdout) == (0, f'vr_ik {__version__}\n')
 
 
+def test_the_command_line_starts_without_numba():
+    code = 'import sys, vr_ik.cli.main; sys.exit("numba" in sys.modules)'
+    assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
+
+
 @pytest.mark.parametrize(
     'arguments',
     [

@@ -121,6 +121,17 @@ def pip_install(venv: Path, *arguments: str | Path) -> None:
     run((*pip, 'install', '--no-compile', '--progress-bar', 'off', *arguments))
 
 
+def install_packages(venv: Path, requirement: str) -> None:
+    """Install the package with its extras, and compile what came with it.
+
+    Without byte code every process would compile numba and scipy anew where Python is told to
+    write none (PYTHONDONTWRITEBYTECODE), which costs two seconds a start. Done here on all cores,
+    it takes half as long as by pip.
+    """
+    pip_install(venv, '--editable', requirement)
+    run((venv / 'bin' / 'python', '-m', 'compileall', '-q', '-j', '0', venv / 'lib'))
+
+
 def make_venv(venv: Path, system_site_packages: bool) -> None:
     """Make an empty environment where it stands, in place of the old one."""
     if Path(sys.prefix) == venv:
@@ -163,7 +174,7 @@ def environment_steps(venv: Path, distro: str | None) -> list[Step]:
             'packages',
             f'packages (ROS 2 {distro or "from PyPI"}; a few minutes the first time)',
             f'{packaging} {extras}',
-            lambda: pip_install(venv, '--editable', f'.[{",".join(extras)}]'),
+            lambda: install_packages(venv, f'.[{",".join(extras)}]'),
         ),
         Step('share', 'ROS 2 package index', ' '.join(SHARED), lambda: link_share(venv)),
     ]
@@ -197,7 +208,7 @@ def bench_steps(venv: Path) -> list[Step]:
             'packages',
             "vr_ik and the benchmark's peers (a few minutes the first time)",
             digest(ROOT / 'setup.py', ROOT / 'package.xml'),
-            lambda: pip_install(venv, '--editable', '.[bench]'),
+            lambda: install_packages(venv, '.[bench]'),
         ),
     ]
 

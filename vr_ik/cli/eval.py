@@ -16,31 +16,13 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
-from rich.console import Console
-from rich.table import Table
 import typer
 
 from vr_ik.cli.files import check_writable, write_text
 from vr_ik.config import SolverConfig
-from vr_ik.errors import UnknownNameError, VrIkError
-from vr_ik.evaluation.eval_data import read_recordings
-from vr_ik.evaluation.eval_plot import plot_motion
-from vr_ik.evaluation.metrics import Figures, motion_figures, overall_figures
-from vr_ik.evaluation.reconstruction import input_roles, POINTS, reconstruct
-from vr_ik.evaluation.recordings import Recording
-from vr_ik.filters.one_euro import Smoothing
-
-_COLUMNS = ('head', 'hands', 'feet', 'hips', 'elbows', 'knees', 'upper_joints', 'all_joints')
-
-
-class _How(NamedTuple):
-    """The settings of one reconstruction."""
-
-    config: SolverConfig
-    refined: bool
-    smoothing: Smoothing | None
+from vr_ik.errors import VrIkError
 
 
 def eval_(
@@ -68,62 +50,15 @@ def eval_(
     ] = None,
 ) -> None:
     """Reconstruct recorded motions and compare them with what was held out as the truth."""
-    if points not in POINTS:
-        raise UnknownNameError('choice of points', points, POINTS)
+    # Imported late: numba takes a second, which the other commands need not wait for.
+    from vr_ik.evaluation.eval_report import compare
+    from vr_ik.filters.one_euro import Smoothing
+
     if json_file is not None:
         check_writable(json_file)
     if plot is not None and not plot.is_dir():
         raise VrIkError(f"There is no folder '{plot}' to draw into.")
-    recordings = read_recordings(data)
-    by_solver = {}
-    for name in solver or [SolverConfig().solver]:
-        how = _How(SolverConfig(solver=name), refine, Smoothing() if smooth else None)
-        by_solver[name] = _evaluate(recordings, points, how, plot)
-        _print(name, points, by_solver[name])
+    solvers = solver or [SolverConfig().solver]
+    figures = compare(data, points, solvers, refine, Smoothing() if smooth else None, plot)
     if json_file is not None:
-        first = next(iter(by_solver.values()))
-        written = first if len(by_solver) == 1 else {**first, 'solvers': by_solver}
-        write_text(json_file, json.dumps(written, indent=2) + '\n')
-
-
-def _evaluate(
-    recordings: list[Recording],
-    points: str,
-    how: _How,
-    plot: Path | None,
-) -> Figures:
-    motions = {}
-    for recording in recordings:
-        roles = input_roles(recording, points)
-        reconstruction = reconstruct(recording, roles, how.config, how.refined, how.smoothing)
-        motions[recording.name] = motion_figures(reconstruction)
-        if plot is not None:
-            plot_motion(reconstruction, plot)
-    return overall_figures(motions)
-
-
-def _print(solver: str, points: str, figures: Figures) -> None:
-    """Print a table: a row a motion, then their mean and that of no inverse kinematics at all."""
-    columns = [name for name in _COLUMNS if name in figures['mean']]
-    title = f'{solver}, {points} points: mean error [mm]'
-    table = Table(title=title)
-    table.add_column('motion')
-    for name in (*columns, 'jerk ratio', 'us', 'p99'):
-        table.add_column(name, justify='right')
-    for name, motion in figures['motions'].items():
-        table.add_row(name, *_cells(motion['mean'], columns), *_rest(motion))
-    table.add_section()
-    table.add_row('mean', *_cells(figures['mean'], columns), *_rest(figures))
-    table.add_row('rotation [deg]', *_cells(figures['rotation_deg'], columns), '', '', '')
-    table.add_row('rigid, no IK', *_cells(figures['baseline'], columns), '', '', '')
-    Console(width=max(100, 26 + 10 * (len(columns) + 3))).print(table)
-
-
-def _cells(means: dict[str, float], columns: list[str]) -> list[str]:
-    return [f'{means[name]:.1f}' if name in means else '' for name in columns]
-
-
-def _rest(figures: Figures) -> tuple[str, str, str]:
-    ratio, time_us = figures['jerk_ratio'], figures['time_us']
-    jerk = '' if ratio is None else f'{ratio:.2f}'
-    return jerk, f'{time_us["median"]:.0f}', f'{time_us["p99"]:.0f}'
+        write_text(json_file, json.dumps(figures, indent=2) + '\n')
