@@ -17,6 +17,7 @@
 import math
 
 import numpy as np
+import pytest
 
 from vr_ik.body.heading import Heading
 from vr_ik.body.human import human_urdf
@@ -114,6 +115,57 @@ def test_with_head_and_hands_alone_the_body_stands_under_the_head():
     assert 'waist' not in solution.position_errors
 
 
+@pytest.mark.parametrize('lower_m', [0.0, 0.2, 0.4])
+def test_with_head_and_hands_alone_the_feet_stay_on_the_floor(lower_m):
+    user = SimulatedUser(1.75)
+    pipeline = Pipeline(SolverConfig(trackers=THREE))
+    poses = user.device_poses(user.q_at(0.0), THREE)
+    for i in range(120):
+        poses[:, 2, 3] -= lower_m / 120.0
+        solution = pipeline.process(TrackingFrame(1 + int(i * 1e9 / 60), THREE, poses.copy()))
+    links = pipeline.model.link_poses(solution.q)
+    for side in 'lr':
+        assert abs(links[pipeline.model.link_index(f'{side}_sole')][2, 3]) < 0.06
+    assert max(solution.position_errors.values()) < 0.02
+
+
+def test_a_limb_that_is_too_slow_does_not_keep_other_devices_from_their_targets():
+    user = SimulatedUser(1.75)
+    pipeline = Pipeline(SolverConfig())
+    poses = user.device_poses(user.q_at(0.0), SIX)
+    for i in range(20):
+        pipeline.process(TrackingFrame(1 + i * 10_000_000, SIX, poses))
+    far = poses.copy()
+    far[SIX.index('l_controller'), :3, 3] += (0.4, -0.3, 0.2)
+    errors = []
+    for i in range(20, 90):
+        solution = pipeline.process(TrackingFrame(1 + i * 10_000_000, SIX, far))
+        errors.append([solution.position_errors[role] for role in SIX])
+        assert (np.abs(solution.velocity[6:]) <= pipeline.model.velocity_limits + 1e-6).all()
+    others = [row for row, role in enumerate(SIX) if role != 'l_controller']
+    assert np.max(np.array(errors)[:, others]) < 0.04
+    assert errors[-1][SIX.index('l_controller')] < 0.02
+
+
+def test_an_arm_goes_to_rest_without_haste_when_its_device_is_lost():
+    user = SimulatedUser(1.75)
+    pipeline = Pipeline(SolverConfig())
+    poses = user.device_poses(user.q_at(0.0), SIX)
+    kept = tuple(role for role in SIX if role != 'l_controller')
+    rows = [SIX.index(role) for role in kept]
+    for i in range(20):
+        pipeline.process(TrackingFrame(1 + i * 10_000_000, SIX, poses))
+    names = pipeline.model.joint_names
+    arm = [names.index(f'l_{name}') for name in ('shoulder_abduction', 'elbow_flexion')]
+    for i in range(20, 400):
+        solution = pipeline.process(TrackingFrame(1 + i * 10_000_000, kept, poses[rows]))
+        assert np.abs(solution.velocity[6:][arm]).max() <= 1.5 + 1e-6
+    hand = pipeline.model.link_pose(solution.q, 'l_gripper')
+    hip = pipeline.model.link_pose(solution.q, 'base_link')
+    assert hand[2, 3] < hip[2, 3] + 0.1
+    assert max(solution.position_errors.values()) < 0.01
+
+
 def at(yaw, position=(0.0, 0.0, 1.6)):
     return pose(rotation_from_rpy(0.0, 0.0, yaw), np.array(position))
 
@@ -121,6 +173,10 @@ def at(yaw, position=(0.0, 0.0, 1.6)):
 def test_the_trunk_faces_where_head_and_hands_do():
     hands = (at(0.0, (0.3, 0.3, 1.0)), at(0.0, (0.3, -0.3, 1.0)))
     assert abs(Heading().follow(at(0.0), hands, 0.0)) < 1e-9
+    # A head that turns fast takes the trunk along: no neck turns farther than this.
+    quick = Heading()
+    quick.follow(at(0.0), None, 0.0)
+    assert abs(quick.follow(at(1.5), None, 0.01) - 1.5) <= math.radians(50.0) + 1e-9
     # The head turns, the hands stay: the trunk is between.
     assert 0.1 < Heading().follow(at(0.8), hands, 0.0) < 0.7
     # Crossed hands say nothing.

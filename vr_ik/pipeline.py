@@ -14,11 +14,12 @@
 
 """The way of a tracking frame through vr_ik, step by step: start reading here.
 
-    frame -> clean -> smooth -> guess the trunk -> place (at first) -> solve -> limit -> Solution
+    frame -> clean -> smooth -> stand in -> place (at first) -> solve -> limit -> Solution
 
 Nothing here knows of ROS: the solver node, the offline tools and the tests call it alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 import math
 import time
@@ -27,10 +28,11 @@ from typing import Any
 import numpy as np
 
 from vr_ik import registry
-from vr_ik.body.heading import Heading
 from vr_ik.body.human import human_urdf
-from vr_ik.body.mounts import device_mounts, Mount
+from vr_ik.body.mounts import Mount
 from vr_ik.body.posture import joint_stiffness, rest_posture, start_postures
+from vr_ik.body.speed_limit import SpeedLimit
+from vr_ik.body.stand_ins import StandIns
 from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
@@ -38,7 +40,6 @@ from vr_ik.errors import ConfigError
 from vr_ik.filters.clean import CleanLimits, FrameCleaner
 from vr_ik.filters.one_euro import OneEuro, Smoothing
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.math.rotations import pose, rotation_from_rpy
 from vr_ik.solvers.base import make_solver, PostureSolver, Solver, SolveResult
 from vr_ik.types import Array, Status, Task, TrackingFrame
 
@@ -79,14 +80,16 @@ class Pipeline:
         self._mounts = _mounts_in_use(config, calibration, self.model)
         self.roles = tuple(self._mounts)
         """Devices that are followed where present, in the order of the solver's tasks."""
+        self._stand_ins = StandIns(calibration, self.model)
+        mounts = [*self._mounts.values(), *self._stand_ins.mounts.values()]
         weights = np.array((config.position_weight, config.orientation_weight))
         self._full_weights = np.array([weights * device_trust(role) for role in self.roles])
-        self._solver = _solver(config, self.model, self._mounts)
-        followed = tuple(role if role in config.trackers else '' for role in self.roles)
-        self._cleaner = FrameCleaner(followed, _clean_limits(config))
-        self._heading = Heading()
+        self._solver = _solver(config, self.model, mounts)
+        self._speed_limit = SpeedLimit(self._solver, [mount.link for mount in mounts])
+        self._cleaner = FrameCleaner(self.roles, _clean_limits(config))
         self._smoother = None if smoothing is None else OneEuro(len(self.roles), smoothing)
-        self.targets = np.tile(np.eye(4), (len(self.roles), 1, 1))
+        self._targets = np.tile(np.eye(4), (len(mounts), 1, 1))
+        self.targets = self._targets[: len(self.roles)]
         """Cleaned poses of the devices in the last frame, in the order of `roles`."""
         self.confidence = np.zeros(len(self.roles))
         """From 0 (unknown) to 1 (seen now), for each of them."""
@@ -102,9 +105,11 @@ class Pipeline:
         self._cleaner.reset()
         if self._smoother is not None:
             self._smoother.reset()
-        self._heading.reset()
-        self._q = self.model.neutral()
+        self._stand_ins.reset()
+        self._q = self._wanted_q = self.model.neutral()
+        """What was published last, and what the devices ask for; joints may be too slow for it."""
         self._stamp_ns: int | None = None
+        self._known = np.zeros(len(self.roles), bool)
 
     def process(self, frame: TrackingFrame) -> Solution:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""
@@ -117,38 +122,41 @@ class Pipeline:
         if self._smoother is not None:
             seconds = self._seconds_since(frame.stamp_ns)
             self._smoother.smooth(seconds, self.confidence, self.targets)
-        self._solver.weights[:] = self.confidence[:, None] * self._full_weights
-        self._guess_trunk(frame.stamp_ns)
+        devices = len(self.roles)
+        self._solver.weights[:devices] = self.confidence[:, None] * self._full_weights
+        self._stand_in(frame.stamp_ns)
         if self._stamp_ns is None:
-            self._q = self._standing_start()
+            self._q = self._wanted_q = self._standing_start()
         started = time.perf_counter()
-        result = self._solver.solve(self._q, self.targets)
+        result = self._solver.solve(self._wanted_q, self._targets)
+        self._wanted_q = result.q.copy()
+        result = self._limited(result, frame.stamp_ns)
         solve_time_s = time.perf_counter() - started
-        q = self._limited(result.q, frame.stamp_ns)
+        q = result.q
         velocity = self._velocity(q, frame.stamp_ns)
         self._q, self._stamp_ns = q, frame.stamp_ns
         errors = {
             role: float(error)
             for role, error, known in zip(
-                self.roles, result.position_errors, self.confidence > 0.0, strict=True
+                self.roles, result.position_errors, self.confidence > 0.0, strict=False
             )
             if known
         }
         return Solution(frame.stamp_ns, q, velocity, result.status, errors, solve_time_s)
 
-    def _guess_trunk(self, stamp_ns: int) -> None:
-        """Hold the pelvis upright, facing as head and hands do, while nothing on it is tracked."""
-        rows = {role: i for i, role in enumerate(self.roles) if self.confidence[i] > 0.0}
-        if 'waist' in rows or 'chest' in rows or 'hmd' not in rows:
-            return
-        hands = [self.targets[rows[role]] for role in _HANDS if role in rows]
-        both = (hands[0], hands[1]) if len(hands) == 2 else None
-        seconds = self._seconds_since(stamp_ns)
-        yaw = self._heading.follow(self.targets[rows['hmd']], both, seconds)
-        row = self.roles.index('waist')
-        upright = pose(rotation_from_rpy(0.0, 0.0, yaw), np.zeros(3))
-        self.targets[row] = upright @ self._mounts['waist'].pose_link_from_device
-        self._solver.weights[row] = (0.0, _UPRIGHT_WEIGHT)
+    def _stand_in(self, stamp_ns: int) -> None:
+        """Set the targets of what is not tracked and yet known to be so or so."""
+        known = zip(self.roles, self.targets, self.confidence, strict=True)
+        seen = {role: target for role, target, confidence in known if confidence > 0.0}
+        root_at = None if self._stamp_ns is None else self._q[:3]
+        rest = slice(len(self.roles), None)
+        self._stand_ins.fill(
+            seen,
+            root_at,
+            self._seconds_since(stamp_ns),
+            self._targets[rest],
+            self._solver.weights[rest],
+        )
 
     def _standing_start(self) -> Array:
         """Return a pose for the first frame, which no frame before it has brought near.
@@ -174,22 +182,19 @@ class Pipeline:
 
     def _settled(self, q: Array) -> SolveResult:
         """Solve the frame until it has come to rest, for longer than a frame may take."""
-        result = self._solver.solve(q, self.targets)
+        result = self._solver.solve(q, self._targets)
         for _ in range(_FIRST_SOLVES):
-            result = self._solver.solve(result.q, self.targets)
+            result = self._solver.solve(result.q, self._targets)
         return result
 
-    def _limited(self, q: Array, stamp_ns: int) -> Array:
-        """Return q with no joint faster than a body's: devices come and go, bodies do not."""
+    def _limited(self, result: SolveResult, stamp_ns: int) -> SolveResult:
+        """Return the solution with no joint faster than a body's."""
+        devices = len(self.roles)
+        self._known |= self.confidence > 0.0
+        lost = np.zeros(len(self._targets), bool)
+        lost[:devices] = self._known & (self.confidence == 0.0)
         seconds = self._seconds_since(stamp_ns)
-        if seconds <= 0.0:
-            return q
-        reach = self.model.velocity_limits * seconds
-        first = self.model.first_q
-        before = self._q[first:]
-        limited = q.copy()
-        limited[first:] = np.clip(q[first:], before - reach, before + reach)
-        return limited
+        return self._speed_limit.apply(result, self._targets, self._q, seconds, lost)
 
     def _velocity(self, q: Array, stamp_ns: int) -> Array:
         seconds = self._seconds_since(stamp_ns)
@@ -209,11 +214,6 @@ _GAIN_TOLERANCE = 1e-4
 _FIRST_SOLVES = 5
 # After a longer silence the body may be anywhere: it is looked for anew, not moved there slowly.
 _LONGEST_PAUSE_S = 1.0
-
-_HANDS = ('l_controller', 'r_controller')
-
-# 1/rad^2: a guess gives way to what devices say, and is firmer than the pull to the posture.
-_UPRIGHT_WEIGHT = 0.005
 
 # The devices that tell best where the body is and which way it faces come first.
 _SUREST = ('waist', 'chest', 'hmd')
@@ -235,11 +235,10 @@ def _mounts_in_use(
             f'None of the trackers {", ".join(config.trackers)} is worn on the '
             f"'{config.model}' model; try hmd, l_controller, r_controller."
         )
-    # Where no waist is tracked, a guess stands in for it.
-    return {'waist': device_mounts(calibration.proportions)['waist'], **in_use}
+    return in_use
 
 
-def _solver(config: SolverConfig, model: RobotModel, mounts: dict[str, Mount]) -> Solver:
+def _solver(config: SolverConfig, model: RobotModel, mounts: Sequence[Mount]) -> Solver:
     """Make the configured solver; it gets those of our settings that it knows."""
     tasks = [
         Task(
@@ -248,7 +247,7 @@ def _solver(config: SolverConfig, model: RobotModel, mounts: dict[str, Mount]) -
             config.orientation_weight,
             mount.pose_link_from_device,
         )
-        for mount in mounts.values()
+        for mount in mounts
     ]
     settings: dict[str, Any] = {
         'max_iterations': config.max_iterations,

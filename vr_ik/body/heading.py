@@ -30,6 +30,8 @@ from vr_ik.types import Array
 _FOLLOW_S = 0.4
 _FULL_SPAN_M = 0.8
 """Hands so far apart say as much as the head."""
+_FARTHEST = math.radians(50.0)
+"""A neck turns no farther: the trunk comes along at once."""
 _LEVEL = 0.2
 """Least level part of the headset's forward axis that tells a direction."""
 
@@ -64,4 +66,6 @@ class Heading:
         else:
             turn = math.remainder(yaw - self._yaw, 2.0 * math.pi)
             self._yaw += turn * seconds / (_FOLLOW_S + seconds)
+            behind = math.remainder(yaw - self._yaw, 2.0 * math.pi)
+            self._yaw += behind - max(-_FARTHEST, min(behind, _FARTHEST))
         return self._yaw

@@ -87,6 +87,8 @@ class Solver(Protocol):
 class PostureSolver(Solver, Protocol):
     """A solver that pulls joints to a rest posture where the tasks leave them free."""
 
+    limits: Array
+    """(n, 2) lower and upper limit of each joint [rad or m]; may be narrowed between calls."""
     posture: Array
     """(n,) rest position of each joint [rad or m]; may be written between calls."""
     posture_weights: Array

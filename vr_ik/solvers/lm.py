@@ -77,6 +77,8 @@ class LevenbergMarquardt:
         self._joints = np.zeros((len(model.joints), 4))
         self._joints[:, 0] = model.lower
         self._joints[:, 1] = model.upper
+        self.limits = self._joints[:, :2]
+        """(n, 2) lower and upper limit of each joint; may be narrowed between calls."""
         self.posture = self._joints[:, 2]
         """Rest position of each joint; may be written between calls."""
         self.posture[:] = model.neutral()[model.first_q :]
