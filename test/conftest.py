@@ -15,12 +15,30 @@
 """Settings that every test shares: a ROS 2 graph of its own, no time limits in property tests."""
 
 import os
+import socket
 
 from hypothesis import settings
 
 # Before anything imports rclpy. Child processes inherit them; another run has another domain.
+
+
+def reserve_domain() -> tuple[int, socket.socket]:
+    """Return a ROS domain that no other test run on this machine has while the socket is open."""
+    for domain in (1 + (os.getpid() + i) % 100 for i in range(100)):
+        # An abstract name: it is known where DDS is (the network namespace), and leaves no file.
+        holder = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            holder.bind(f'\0vr_ik-test-domain-{domain}')
+        except OSError:
+            holder.close()
+        else:
+            return domain, holder
+    raise RuntimeError('A hundred test runs are on this machine already.')
+
+
+DOMAIN_ID, _holder = reserve_domain()
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-os.environ['ROS_DOMAIN_ID'] = str(1 + os.getpid() % 100)
+os.environ['ROS_DOMAIN_ID'] = str(DOMAIN_ID)
 
 # The first call of a kernel compiles it: no test is late for that.
 settings.register_profile('vr_ik', deadline=None)

@@ -20,16 +20,8 @@ import subprocess
 import sys
 import time
 
-DOMAIN_ID = 1 + os.getpid() % 100
-"""Other test runs on this machine have other process ids."""
 PATIENCE_S = 150.0
 """Long enough for the kernels to be compiled on a busy machine; not a measure of anything."""
-
-_ENVIRONMENT = {
-    'ROS_DOMAIN_ID': str(DOMAIN_ID),
-    'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-    'PYTHONUNBUFFERED': '1',
-}
 
 
 def command(*arguments: str) -> list[str]:
@@ -39,7 +31,7 @@ def command(*arguments: str) -> list[str]:
 
 def environment(**more: str) -> dict[str, str]:
     """Return the environment of a command under test."""
-    return {**os.environ, **_ENVIRONMENT, **more}
+    return {**os.environ, 'PYTHONUNBUFFERED': '1', **more}
 
 
 class DemoProcess:

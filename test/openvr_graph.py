@@ -188,8 +188,8 @@ def connected_graph(folder: Path) -> Iterator[TrackerGraph]:
             runtime.start()
             graph.wait(lambda: bool(graph.recording.frames), 'the first frame')
             yield graph
-            assert graph.process.end() == 0
-            assert 'Traceback' not in graph.process.output()
+            assert graph.process.end() == 0, graph.process.output()
+            assert 'Traceback' not in graph.process.output(), graph.process.output()
         finally:
             graph.process.kill()
 

@@ -29,8 +29,8 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-DOMAIN_ID = 1 + os.getpid() % 100
-"""Other test runs on this machine have other process ids."""
+DOMAIN_ID = int(os.environ['ROS_DOMAIN_ID'])
+"""That of this test run alone: see conftest.py."""
 PATIENCE_S = 30.0
 """How long to wait for what must come; not a measure of anything."""
 
@@ -39,8 +39,6 @@ def environment(**more: str) -> dict[str, str]:
     """Return the environment of a process that takes part in this test's graph."""
     return {
         **os.environ,
-        'ROS_DOMAIN_ID': str(DOMAIN_ID),
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         'PYTHONUNBUFFERED': '1',
         **more,
     }
@@ -77,7 +75,6 @@ class Listener:
 @contextmanager
 def listening() -> Iterator[Listener]:
     """Take part in the graph with a node of the test's own."""
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     context = Context()
     rclpy.init(context=context, domain_id=DOMAIN_ID)
     listener = Listener(context)

@@ -278,3 +278,14 @@ def test_an_interruption_ends_its_block_once_and_lets_it_clean_up(number):
     assert interruption.requested
     assert steps == ['cleaned up']
     assert signal.getsignal(number) is before
+
+
+def test_a_deferred_interruption_is_only_noted():
+    with Interruption() as interruption:
+        with interruption.deferred():
+            os.kill(os.getpid(), signal.SIGINT)
+            assert interruption.requested
+        steps = ['cleaned up']
+        os.kill(os.getpid(), signal.SIGINT)
+        steps.append('to the end')
+    assert steps == ['cleaned up', 'to the end']

@@ -26,8 +26,8 @@ from vr_ik.body.anthropometry import Proportions
 from vr_ik.config import (
     describe,
     from_mapping,
+    key_values,
     replace,
-    serial_map,
     SolverConfig,
     TrackerConfig,
 )
@@ -187,13 +187,28 @@ def test_serials_with_names_are_told_in_one_text(names: dict[str, str]) -> None:
     """ROS 2 cannot type an empty list, hence the text; spaces and line ends do not matter."""
     for separator in (',', ', ', ' ,\n  '):
         text = separator.join(f'{serial} = {name}' for serial, name in names.items())
-        assert serial_map('roles', text) == names
+        assert key_values('roles', text) == names
 
 
 @pytest.mark.parametrize('text', ['LHR-1', '=waist', 'LHR-1=', 'a=b, LHR-1', 'a=b, a=c'])
 def test_a_bad_list_of_serials_is_refused(text: str) -> None:
     """With the parameter's name."""
-    assert "'aliases'" in refusal(TrackerConfig, aliases=text)
+    for name in ('roles', 'aliases', 'backend_options'):
+        assert f"'{name}'" in refusal(TrackerConfig, **{name: text})
+
+
+@pytest.mark.parametrize(
+    'frames',
+    [
+        {'aliases': 'LHR-1=vr_world'},
+        {'aliases': 'LHR-1=tool, LHR-2=map', 'map_frame': 'map'},
+        {'aliases': 'LHR-1=map', 'map_frame': 'operator/map', 'frame_prefix': 'operator/'},
+    ],
+)
+def test_no_alias_is_the_world_or_the_map(frames: dict[str, str]) -> None:
+    """A frame that is its own parent, or has two, breaks everybody's tf tree."""
+    assert "'aliases'" in refusal(TrackerConfig, **frames)
+    TrackerConfig(**{**frames, 'aliases': 'LHR-1=tool'})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize('name', ['/map', 'my map', 'vr_world'])

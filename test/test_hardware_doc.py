@@ -19,7 +19,7 @@ import re
 
 import pytest
 
-from vr_ik.config import ROLES, serial_map, TrackerConfig, UNIVERSES
+from vr_ik.config import key_values, ROLES, TrackerConfig, UNIVERSES
 from vr_ik.config_fields import parameters
 from vr_ik.trackers.openvr_input import AXIS_NAMES, BUTTON_NAMES
 
@@ -58,7 +58,7 @@ def test_the_roles_and_universes_are_those_of_the_code():
 @pytest.mark.parametrize('name', re.findall(r"the parameter `(\w+)`, by serial.*?`'(.*?)'`", TEXT))
 def test_the_examples_of_names_are_valid(name):
     parameter, text = name
-    assert serial_map(parameter, text)
+    assert key_values(parameter, text)
 
 
 def test_the_parameters_exist():

@@ -19,6 +19,7 @@ import math
 import signal
 import time
 
+from conftest import DOMAIN_ID, reserve_domain
 from geometry_msgs.msg import TransformStamped
 import numpy as np
 import pytest
@@ -262,3 +263,13 @@ def test_a_bad_parameter_ends_the_node_with_one_line() -> None:
     finally:
         for process, _ in processes:
             process.kill()
+
+
+def test_each_test_run_has_a_domain_of_its_own() -> None:
+    """Nodes of two runs at a time would talk to each other."""
+    domain, holder = reserve_domain()
+    other, other_holder = reserve_domain()
+    holder.close()
+    other_holder.close()
+    assert len({DOMAIN_ID, domain, other}) == 3
+    assert all(1 <= number <= 100 for number in (DOMAIN_ID, domain, other))

@@ -43,7 +43,7 @@ def test_noise_at_rest_is_smoothed():
         smoother.smooth(1.0 / RATE_HZ, SEEN, noisy)
         smooth.append(noisy[0, :3, 3].copy())
     steps = [np.linalg.norm(np.diff(x[100:], axis=0), axis=1).mean() for x in (raw, smooth)]
-    assert steps[1] < 0.3 * steps[0]
+    assert steps[1] < 0.5 * steps[0]
 
 
 @pytest.mark.parametrize('speed', [0.05, 0.5, 5.0])

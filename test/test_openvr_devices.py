@@ -22,6 +22,7 @@ from openvr_support import device, opened, read_until, simulated_runtime
 import pytest
 
 from vr_ik.errors import UnknownNameError
+from vr_ik.math.rotations import exp_rotation
 from vr_ik.simulation.runtime import (
     CALIBRATING,
     ROTATION_ONLY,
@@ -138,6 +139,24 @@ def test_hot_plug_with_the_event_missed(runtime: SimulatedRuntime) -> None:
         assert tracker.read(0).names == ('hmd', 'waist')
 
 
+def test_a_device_that_comes_back_at_another_index(runtime: SimulatedRuntime) -> None:
+    """It keeps its role; the runtime's memory of the old index takes nothing from it."""
+    old = runtime.add_device(CONTROLLER, 'LHR-L', hand='left')
+    with opened() as tracker:
+        assert tracker.read(0).names == ('hmd', 'l_controller')
+        runtime.disconnect(old)
+        new = runtime.add_device(CONTROLLER, 'LHR-L', hand='left')
+        assert new != old
+        assert tracker.read(0).names == ('hmd', 'l_controller')
+        assert device(tracker, 'LHR-L').status is DeviceStatus.OK
+        tracker.vibrate('l_controller', 1.0, 0.0)
+        tracker.read(0)
+        assert [pulse.device for pulse in runtime.haptic_pulses] == [new]
+        runtime.disconnect(new)
+        runtime.reconnect(old)
+        assert tracker.read(0).names == ('hmd', 'l_controller')
+
+
 def test_a_device_that_tells_its_serial_late(runtime: SimulatedRuntime) -> None:
     index = runtime.add_device(TRACKER, '', controller_type='vive_tracker_chest')
     with opened() as tracker:
@@ -157,6 +176,16 @@ def test_hands_are_swapped(runtime: SimulatedRuntime) -> None:
         frame = tracker.read(0)
         assert frame.poses[frame.names.index('l_controller'), 1, 3] == -1.0
         assert frame.poses[frame.names.index('r_controller'), 1, 3] == 1.0
+
+
+def test_hands_are_swapped_with_the_events_missed(runtime: SimulatedRuntime) -> None:
+    one = runtime.add_device(CONTROLLER, 'LHR-1', hand='left')
+    two = runtime.add_device(CONTROLLER, 'LHR-2', hand='right')
+    with opened() as tracker:
+        tracker.read(0)
+        runtime.set_hands({one: 'right', two: 'left'}, event=False)
+        read_until(tracker, lambda _: device(tracker, 'LHR-1').name == 'r_controller')
+        assert device(tracker, 'LHR-2').name == 'l_controller'
 
 
 def test_a_tracker_that_is_taken_in_hand(runtime: SimulatedRuntime) -> None:
@@ -217,6 +246,46 @@ def test_no_garbage_is_in_a_frame(runtime: SimulatedRuntime, bad: float) -> None
         matrix[0, 1, 3] = math.nan
         runtime.set_openvr_poses([0], matrix, none, none)
         assert tracker.read(0).names == ()
+
+
+RIGID = exp_rotation(np.array([0.3, -1.2, 2.0]))
+
+
+@pytest.mark.parametrize(
+    ('matrix', 'is_sound'),
+    [
+        (RIGID, True),
+        (RIGID + 1e-4, True),
+        (RIGID @ np.diag([1, 1, -1]), False),
+        (-RIGID, False),
+        (np.diag([math.sqrt(3.0), 0, 0]), False),
+        (np.full((3, 3), math.sqrt(1 / 3)), False),
+        (RIGID @ np.diag([1.2, 1.0, math.sqrt(3.0 - 1.0 - 1.44)]), False),
+        (RIGID @ np.array([[1, 0.1, 0], [0, 1, 0], [0, 0, 1]]), False),
+        (1.1 * RIGID, False),
+        (1e-3 * RIGID, False),
+    ],
+)
+def test_only_rotations_are_in_a_frame(
+    runtime: SimulatedRuntime, matrix: Array, is_sound: bool
+) -> None:
+    """Mirrored, flattened, stretched and sheared ones are not, though drivers call them valid."""
+    pose, none = np.zeros((1, 3, 4)), np.zeros((1, 3))
+    pose[0, :, :3] = matrix
+    runtime.set_openvr_poses([0], pose, none, none)
+    with opened() as tracker:
+        assert tracker.read(0).names == (('hmd',) if is_sound else ())
+
+
+@pytest.mark.parametrize('bad', [math.nan, math.inf])
+def test_a_velocity_that_is_no_number_is_none(runtime: SimulatedRuntime, bad: float) -> None:
+    velocity, turn = np.array([[bad, 1.0, 0.0]]), np.array([[0.0, 2.0, 0.0]])
+    runtime.set_openvr_poses([0], np.eye(3, 4)[None], velocity, turn)
+    with opened() as tracker:
+        frame = tracker.read(0)
+    assert frame.names == ('hmd',)
+    assert frame.twists is not None
+    np.testing.assert_array_equal(frame.twists, [[0, 0, 0, 0, 0, 2]])
 
 
 def test_universes(runtime: SimulatedRuntime) -> None:

@@ -93,6 +93,18 @@ def test_crash_without_an_event(runtime: SimulatedRuntime, vanish: bool) -> None
         assert tracker.read(0).names == ('hmd',)
 
 
+def test_the_only_device_is_switched_off_and_on(runtime: SimulatedRuntime) -> None:
+    with opened() as tracker:
+        tracker.read(0)
+        runtime.disconnect(0)
+        with pytest.raises(TrackerError, match='All OpenVR devices are off'):
+            tracker.read(0)
+        tracker.open()
+        assert tracker.read(0).names == ()
+        runtime.reconnect(0)
+        assert tracker.read(0).names == ('hmd',)
+
+
 SERVER = """
 import json, time
 from vr_ik.simulation.runtime import SimulatedRuntime

@@ -63,7 +63,7 @@ def test_a_whole_round_is_followed_within_millimetres():
 
 def test_without_faults_the_reported_errors_are_the_true_ones():
     user, frames = record(2.0, **CLEAN)
-    pipeline = Pipeline(SolverConfig())
+    pipeline = Pipeline(SolverConfig(smoothing_hz=0.0))
     for frame in frames:
         solution = pipeline.process(frame)
         reported = [solution.position_errors[role] for role in SIMULATED_ROLES]

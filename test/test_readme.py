@@ -46,17 +46,19 @@ for i in range(120):
 assert max(solution.position_errors.values()) < 0.01, solution.position_errors
 
 solver = pipeline._solver
-bad = np.full((len(pipeline.roles), 4, 4), np.nan)
+bad = np.full((len(solver.weights), 4, 4), np.nan)
 assert solver.solve(pipeline.model.neutral(), bad).status is Status.FAILED
 """
 
 USE_OF_THE_TRACKER = """
+import math
 import threading
 from vr_ik import registry
 from vr_ik.config import TrackerConfig
 from vr_ik.trackers.loop import TrackerLoop
 
-tracker = registry.load(registry.TRACKERS, 'circle')(TrackerConfig(backend='circle'))
+config = TrackerConfig(backend='circle', backend_options='radius_m=0.8')
+tracker = registry.load(registry.TRACKERS, 'circle')(config)
 frames, enough, events = [], threading.Event(), []
 loop = TrackerLoop(
     tracker,
@@ -69,7 +71,9 @@ assert enough.wait(30.0), events
 assert loop.stop()
 assert frames[0].names == ('hmd',) == tuple(device.name for device in tracker.devices())
 assert frames[0].poses.shape == (1, 4, 4)
-assert frames[0].poses[0, 2, 3] == 1.6
+x, y, z = frames[0].poses[0, :3, 3]
+assert z == 1.6
+assert abs(math.hypot(x, y) - 0.8) < 1e-9, (x, y)
 """
 
 

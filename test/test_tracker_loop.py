@@ -68,6 +68,21 @@ class ScriptedTracker:
         self._note('close')
 
 
+class HungTracker(ScriptedTracker):
+    """A tracker that does not return from a reading until it is released."""
+
+    def __init__(self) -> None:
+        """Begin held up."""
+        super().__init__()
+        self.entered, self.released = threading.Event(), threading.Event()
+
+    def read(self, stamp_ns: int) -> TrackingFrame:
+        """Hang, then read."""
+        self.entered.set()
+        assert self.released.wait(PATIENCE_S)
+        return super().read(stamp_ns)
+
+
 class Run:
     """A loop over a tracker with everything it reported."""
 
@@ -195,20 +210,47 @@ def test_a_lost_tracker_is_closed_opened_and_read_again(error: Exception) -> Non
     assert len(tracker.threads) == 1, 'a tracker is used from one thread only'
 
 
-def test_an_error_of_the_receiver_does_not_end_the_thread() -> None:
-    """The loop outlives an exception in on_frame."""
+def test_an_error_of_the_receiver_is_told_once_and_is_no_loss_of_the_tracker() -> None:
+    """An exception in on_frame neither ends the thread nor disconnects."""
     frames: list[TrackingFrame] = []
 
     def receive(frame: TrackingFrame) -> None:
         frames.append(frame)
-        if len(frames) == 2:
-            raise ValueError('cannot publish')
+        if 2 <= len(frames) <= 4:
+            raise ValueError('no network')
 
-    run = Run(ScriptedTracker(), on_frame=receive)
+    tracker = ScriptedTracker()
+    run = Run(tracker, on_frame=receive)
     run.frames = frames
     run.wait_for_frames(6)
+    assert run.loop.statistics().state is LoopState.RUNNING
     run.stop()
-    assert any('cannot publish' in text for _, text in run.events)
+    assert tracker.calls == ['open', 'close']
+    assert run.loop.statistics().losses == 0
+    told = [text for severity, text in run.events if severity is Severity.ERROR]
+    assert told == ['A frame could not be published: ValueError: no network']
+
+
+def test_a_loop_takes_the_place_of_another_once_its_tracker_is_closed() -> None:
+    """Nobody waits for a tracker that hangs but the new loop, and that one says so."""
+    hung, others = HungTracker(), [ScriptedTracker(), ScriptedTracker()]
+    first = Run(hung)
+    assert hung.entered.wait(PATIENCE_S)
+    second = Run(others[0], before=first.loop)
+    third = Run(others[1], before=second.loop)
+    deadline_s = time.monotonic() + PATIENCE_S
+    while third.loop.statistics().state is not LoopState.WAITING:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.002)
+    assert 'has not returned' in third.loop.statistics().reason
+    assert others[1].calls == []
+    hung.released.set()
+    third.wait_for_frames(3)
+    third.stop()
+    assert hung.calls == ['open', 'close']
+    assert others[0].calls == []
+    assert first.frames == second.frames == []
+    assert third.events[-1] == (Severity.INFO, 'The tracker is connected.')
 
 
 def test_stop_is_quick_while_it_waits_and_harmless_before_start() -> None:

@@ -223,6 +223,21 @@ def test_a_slow_runtime_does_not_stall_the_rest(graph: TrackerGraph) -> None:
     graph.wait(lambda: len(graph.recording.frames) > frames + 5, 'frames')
 
 
+def test_a_slow_runtime_does_not_stall_a_change_of_names(graph: TrackerGraph) -> None:
+    """The answer is there before the reading is over; the node says what it waits for."""
+    sessions = graph.runtime.client_count('sessions_closed')
+    graph.runtime.slow_down(poses_s=6.0)
+    graph.recording.listener.spin_for(0.2)  # the last quick reading
+    assert graph.set_parameters(roles='4E-77=l_knee').successful
+    assert graph.runtime.client_count('sessions_closed') == sessions
+    graph.wait_for_diagnostics('source', lambda line: 'has not returned' in line.message)
+    graph.runtime.slow_down()
+    graph.wait_for_frame(lambda frame: 'l_knee' in frame, 'the knee')
+    assert not graph.has_logged('session already')
+    assert graph.set_parameters(roles='').successful
+    graph.wait_for_frame(lambda frame: '4E-77' in frame, 'the serial')
+
+
 @pytest.mark.parametrize('end', ['quit', 'crash'])
 def test_the_runtime_ends_and_comes_back(graph: TrackerGraph, end: str) -> None:
     """The node says why nothing comes, lives on, and goes on by itself."""

@@ -81,6 +81,24 @@ def test_recenter_moves_the_world_as_a_whole(graph: TrackerGraph) -> None:
     place(graph, hmd=at(0, 0, 1.7))
 
 
+def test_recentering_outlasts_changes_of_all_but_the_source(graph: TrackerGraph) -> None:
+    """With other roles the origin stays; in another universe it is the source's, and told."""
+    place(graph, hmd=at(2, -1, 1.7, 1.0))
+    assert graph.call('recenter').success
+    graph.wait_for_frame(lambda frame: abs(frame['hmd'][0, 3]) < 1e-6, 'the centre')
+    assert graph.set_parameters(roles='4E-77=l_knee').successful
+    frame = graph.wait_for_frame(lambda frame: 'l_knee' in frame, 'the knee')
+    np.testing.assert_allclose(frame['hmd'], at(0, 0, 1.7), atol=1e-6)
+    assert not graph.has_logged('recenter again')
+    assert graph.set_parameters(universe='raw').successful
+    place(graph, hmd=at(2, -1, 1.7, 1.0))
+    graph.wait(lambda: graph.has_logged('recenter again'), 'a word on it')
+    assert graph.set_parameters(universe='standing').successful
+    assert graph.set_parameters(roles='').successful
+    graph.wait_for_frame(lambda frame: '4E-77' in frame, 'the serial')
+    place(graph, hmd=at(0, 0, 1.7))
+
+
 def test_recenter_without_a_user_is_refused(graph: TrackerGraph) -> None:
     """Nothing is moved when nobody knows where the user is."""
     for index in (graph.hmd, graph.waist):
@@ -132,6 +150,6 @@ def check_the_next_start(graph: TrackerGraph, expected: Array) -> None:
         graph.wait(lambda: 'map' in others.poses, 'the map of the next start')
         np.testing.assert_allclose(others.poses['map'][:2], expected[:2], atol=1e-9)
         assert others.poses['map'][2, 3] == 3.0
-        assert process.end() == 0
+        assert process.end() == 0, process.output()
     finally:
         process.kill()

@@ -46,6 +46,14 @@ TOPIC_TEXTS = {
         'and battery.'
     ),
     ('solver_node', 'subscribes to', '/tf'): 'The tracked devices; a frame is solved as it comes.',
+    **{
+        ('solver_node', use, f'{side}_controller/joy{below}'): text
+        for use, below, text in (
+            ('subscribes to', '', 'Both triggers, held for a second, calibrate.'),
+            ('publishes', '/set_feedback', 'A short vibration tells that the user is measured.'),
+        )
+        for side in 'lr'
+    },
     ('solver_node', 'publishes', 'joint_states'): (
         'Positions and velocities of all joints, under the stamp of the tracking frame.'
     ),

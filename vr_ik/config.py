@@ -15,20 +15,23 @@
 """The parameters of the nodes: defaults, units, ranges and choices in one place."""
 
 from dataclasses import dataclass
+import math
 from typing import Any
 
 from vr_ik import registry
 from vr_ik.body.anthropometry import ARM_SPAN_TO_HEIGHT_RANGE
 from vr_ik.body.skeleton import MODELS
 from vr_ik.config_fields import bad_value, Config, describe, from_mapping, param, replace
+from vr_ik.errors import UnknownNameError
 
 __all__ = [
     'describe',
     'from_mapping',
+    'key_values',
     'replace',
     'ROLES',
-    'serial_map',
     'SolverConfig',
+    'SPINES',
     'TrackerConfig',
     'UNIVERSES',
 ]
@@ -50,6 +53,11 @@ ROLES = (
 )
 """Frame names of tracked devices, by the place where the user wears or holds them."""
 
+SPINES = ('natural', 'stiff', 'rigid')
+"""How readily the joints of the spine leave their rest posture."""
+
+_LARGEST_FACTOR = 1e3
+
 UNIVERSES = ('seated', 'standing', 'raw')
 """Where OpenVR has the world's origin: at the seated zero pose, on the floor in the middle of the
 play area, or wherever the driver has it; in the order of OpenVR's numbers."""
@@ -64,17 +72,17 @@ def _check_frames(world_frame: str, **others: str) -> None:
         raise bad_value('world_frame', world_frame, 'it must not be empty')
 
 
-def serial_map(parameter: str, text: str) -> dict[str, str]:
-    """Return serial -> name of a parameter's text 'SERIAL=name, SERIAL=name'."""
-    names: dict[str, str] = {}
+def key_values(parameter: str, text: str) -> dict[str, str]:
+    """Return key -> value of a parameter's text 'KEY=value, KEY=value'; keys may be serials."""
+    values: dict[str, str] = {}
     for entry in filter(None, (part.strip() for part in text.split(','))):
-        serial, equals, name = (part.strip() for part in entry.partition('='))
-        if not (serial and equals and name):
-            raise bad_value(parameter, entry, "it must be 'SERIAL=name, SERIAL=name'")
-        if serial in names:
-            raise bad_value(parameter, text, f"the serial '{serial}' is there twice")
-        names[serial] = name
-    return names
+        key, equals, value = (part.strip() for part in entry.partition('='))
+        if not (key and equals and value):
+            raise bad_value(parameter, entry, "it must be 'KEY=value, KEY=value'")
+        if key in values:
+            raise bad_value(parameter, text, f"'{key}' is there twice")
+        values[key] = value
+    return values
 
 
 def _solver_names() -> tuple[str, ...]:
@@ -101,6 +109,9 @@ class TrackerConfig(Config):
 
     backend: str = param(
         'simulated', 'Tracking source: a plug-in of vr_ik.trackers.', choices=_tracker_names
+    )
+    backend_options: str = param(
+        '', "For plug-ins of other packages, which say what they take: 'key=value, key=value'."
     )
     rate_hz: float = param(
         120.0, 'Tracking frames read and published.', '1/s', minimum=1.0, maximum=250.0
@@ -171,13 +182,17 @@ class TrackerConfig(Config):
     )
 
     def __post_init__(self) -> None:
-        """Check every value, the frame names and the lists of serials."""
+        """Check every value, the frame names and the lists in texts."""
         super().__post_init__()
         _check_frames(self.world_frame, frame_prefix=self.frame_prefix, map_frame=self.map_frame)
         if self.map_frame == self.world_frame:
             raise bad_value('map_frame', self.map_frame, 'it must not be the world frame')
-        serial_map('roles', self.roles)
-        serial_map('aliases', self.aliases)
+        for name in ('roles', 'backend_options'):
+            key_values(name, getattr(self, name))
+        for alias in key_values('aliases', self.aliases).values():
+            if self.frame_prefix + alias in (self.world_frame, self.map_frame):
+                valid = 'no alias may be the world frame or the map frame'
+                raise bad_value('aliases', self.aliases, valid)
 
 
 @dataclass(frozen=True)
@@ -193,8 +208,32 @@ class SolverConfig(Config):
         minimum=0.0,
         maximum=2.8,
     )
+    user: str = param(
+        '', "Whose calibration is loaded, instead of a size, and saved; empty: nobody's."
+    )
+    users_folder: str = param(
+        '',
+        "Where calibrations are kept; empty: vr_ik/users in the user's configuration folder.",
+    )
+    calibrate_by_triggers: bool = param(
+        True, 'Calibrate when both triggers are held for a second, in a T-pose or A-pose.'
+    )
+    calibration_countdown_s: float = param(
+        0.0, 'From a call of ~/calibrate to the measurement.', 's', minimum=0.0, maximum=60.0
+    )
+    refine_after_s: float = param(
+        30.0,
+        'Motion after a calibration that improves it, once; 0: never.',
+        's',
+        minimum=0.0,
+        maximum=600.0,
+    )
     trackers: tuple[str, ...] = param(ROLES, 'Devices to follow, where present.', choices=ROLES)
-    solver: str = param('lm', 'Solver: a plug-in of vr_ik.solvers.', choices=_solver_names)
+    device_weights: str = param(
+        '', "Factors on the weights of single devices: 'waist=0.5, l_foot=2'."
+    )
+    spine: str = param('natural', 'How the spine bends.', choices=SPINES)
+    solver: str = param('body', 'Solver: a plug-in of vr_ik.solvers.', choices=_solver_names)
     max_iterations: int = param(20, 'Iterations per frame at most.', minimum=1, maximum=1000)
     position_tolerance_mm: float = param(
         10.0, 'Position error at which a device counts as met.', 'mm', minimum=1e-6, maximum=100.0
@@ -210,6 +249,27 @@ class SolverConfig(Config):
     )
     posture_weight: float = param(
         2e-5, 'Weight of the pull to a natural posture.', '1/rad^2', minimum=0.0, maximum=1e3
+    )
+    smoothing_hz: float = param(
+        1.0,
+        'Cut-off of the one-euro filter on device poses at rest; 0: no filter.',
+        'Hz',
+        minimum=0.0,
+        maximum=100.0,
+    )
+    smoothing_position_gain: float = param(
+        100.0,
+        'Growth of the cut-off with speed; 100 lets positions lag by 1.6 mm at most, 50 by 3.2.',
+        'Hz s/m',
+        minimum=0.0,
+        maximum=1e4,
+    )
+    smoothing_rotation_gain: float = param(
+        50.0,
+        'The same for rotations; 50 lets them lag by 0.18 deg at most.',
+        'Hz s/rad',
+        minimum=0.0,
+        maximum=1e4,
     )
     gap_hold_s: float = param(
         0.25,
@@ -244,3 +304,19 @@ class SolverConfig(Config):
         if self.arm_span_m and not shortest_m <= self.arm_span_m <= longest_m:
             valid = f'it must be 0, or {shortest_m:.2f} to {longest_m:.2f} m at this height'
             raise bad_value('arm_span_m', self.arm_span_m, valid)
+        self.weight_factors()
+
+    def weight_factors(self) -> dict[str, float]:
+        """Return role -> factor of `device_weights`."""
+        factors = {}
+        for role, text in key_values('device_weights', self.device_weights).items():
+            if role not in ROLES:
+                raise UnknownNameError('device in device_weights', role, ROLES)
+            try:
+                factors[role] = float(text)
+            except ValueError:
+                factors[role] = math.nan
+            if not 0.0 <= factors[role] <= _LARGEST_FACTOR:
+                valid = f'factors must be numbers from 0 to {_LARGEST_FACTOR:g}'
+                raise bad_value('device_weights', f'{role}={text}', valid)
+        return factors

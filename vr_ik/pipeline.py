@@ -62,16 +62,10 @@ class Solution:
 class Pipeline:
     """Turns tracking frames, one after the other, into poses of the human model."""
 
-    def __init__(
-        self,
-        config: SolverConfig,
-        calibration: Calibration | None = None,
-        smoothing: Smoothing | None = None,
-    ) -> None:
+    def __init__(self, config: SolverConfig, calibration: Calibration | None = None) -> None:
         """Build the user's body, the tasks of the devices to follow, and the solver.
 
-        Without a calibration the body is the average one of the configured size; without
-        smoothing device poses are followed as they come.
+        Without a calibration the body is the average one of the configured size.
         """
         if calibration is None:
             calibration = Calibration.nominal(config.user_height_m, config.arm_span_m or None)
@@ -83,10 +77,14 @@ class Pipeline:
         self._stand_ins = StandIns(calibration, self.model)
         mounts = [*self._mounts.values(), *self._stand_ins.mounts.values()]
         weights = np.array((config.position_weight, config.orientation_weight))
-        self._full_weights = np.array([weights * device_trust(role) for role in self.roles])
+        factors = config.weight_factors()
+        self._full_weights = np.array(
+            [weights * device_trust(role) * factors.get(role, 1.0) for role in self.roles]
+        )
         self._solver = _solver(config, self.model, mounts)
         self._speed_limit = SpeedLimit(self._solver, [mount.link for mount in mounts])
         self._cleaner = FrameCleaner(self.roles, _clean_limits(config))
+        smoothing = _smoothing(config)
         self._smoother = None if smoothing is None else OneEuro(len(self.roles), smoothing)
         self._targets = np.tile(np.eye(4), (len(mounts), 1, 1))
         self.targets = self._targets[: len(self.roles)]
@@ -110,6 +108,15 @@ class Pipeline:
         """What was published last, and what the devices ask for; joints may be too slow for it."""
         self._stamp_ns: int | None = None
         self._known = np.zeros(len(self.roles), bool)
+
+    def take_over(self, before: 'Pipeline') -> None:
+        """Go on from where another pipeline is, so that a change of settings is no jump.
+
+        The body may have other lengths; with other joints there is nothing to go on from.
+        """
+        if before.model.joint_names == self.model.joint_names:
+            self._q, self._wanted_q = before._q, before._wanted_q
+            self._stamp_ns = before._stamp_ns
 
     def process(self, frame: TrackingFrame) -> Solution:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""
@@ -262,8 +269,16 @@ def _solver(config: SolverConfig, model: RobotModel, mounts: Sequence[Mount]) ->
     )
     if isinstance(solver, PostureSolver):
         solver.posture[:] = rest_posture(model)
-        solver.posture_weights[:] = config.posture_weight * joint_stiffness(model)
+        solver.posture_weights[:] = config.posture_weight * joint_stiffness(model, config.spine)
     return solver
+
+
+def _smoothing(config: SolverConfig) -> Smoothing | None:
+    if config.smoothing_hz == 0.0:
+        return None
+    return Smoothing(
+        config.smoothing_hz, config.smoothing_position_gain, config.smoothing_rotation_gain
+    )
 
 
 def _clean_limits(config: SolverConfig) -> CleanLimits:

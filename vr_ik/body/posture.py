@@ -48,6 +48,8 @@ _STIFFNESS = {
     'wrist_deviation': 90.0,
     'ankle': 10.0,
 }
+_SPINE = ('lumbar', 'thorax')
+_SPINE_STIFFNESS = {'natural': 1.0, 'stiff': 10.0, 'rigid': 1e4}
 
 
 def rest_posture(model: RobotModel) -> Array:
@@ -68,9 +70,12 @@ def start_postures(model: RobotModel) -> list[Array]:
     return postures
 
 
-def joint_stiffness(model: RobotModel) -> Array:
+def joint_stiffness(model: RobotModel, spine: str = 'natural') -> Array:
     """Return the relative stiffness of every joint of the human model."""
-    return np.array([_joint_stiffness(_pair(name)) for name in model.joint_names])
+    stiffness = np.array([_joint_stiffness(_pair(name)) for name in model.joint_names])
+    of_spine = [name.split('_')[0] in _SPINE for name in model.joint_names]
+    stiffness[of_spine] *= _SPINE_STIFFNESS[spine]
+    return stiffness
 
 
 def _joint_stiffness(name: str) -> float:

@@ -37,6 +37,14 @@ class Calibration:
         proportions = Proportions.from_height(height_m, arm_span_m)
         return cls(proportions, device_mounts(proportions))
 
+    def summary(self) -> str:
+        """Return the body and its devices in a sentence."""
+        p = self.proportions
+        return (
+            f'height {p.height:.2f} m, arm span {p.arm_span:.2f} m, floor at '
+            f'{self.floor_m:+.2f} m, with {", ".join(self.mounts)}.'
+        )
+
     def wearing(self, roles: tuple[str, ...]) -> 'Calibration':
         """Return the same body with these devices alone."""
         mounts = {role: mount for role, mount in self.mounts.items() if role in roles}

@@ -72,7 +72,7 @@ def _spread(
     calibration: Calibration, frames: Sequence[TrackingFrame], roles: tuple[str, ...]
 ) -> tuple[Array, list[Array]]:
     """Return device poses (n, m, 4, 4) and body poses of frames all over the recording."""
-    pipeline = Pipeline(SolverConfig(), calibration)
+    pipeline = Pipeline(SolverConfig(smoothing_hz=0.0), calibration)
     wanted = set(np.linspace(0, len(frames) - 1, _FRAMES).astype(int).tolist())
     rows = [pipeline.roles.index(role) for role in roles]
     targets, q = [], []

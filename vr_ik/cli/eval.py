@@ -21,7 +21,7 @@ from typing import Annotated
 import typer
 
 from vr_ik.cli.files import check_writable, write_text
-from vr_ik.config import SolverConfig
+from vr_ik.config import replace, SolverConfig
 from vr_ik.errors import VrIkError
 
 
@@ -34,7 +34,9 @@ def eval_(
     ] = '6',
     solver: Annotated[
         list[str] | None,
-        typer.Option(metavar='NAME', help='Solver; give it again to compare.', show_default='lm'),
+        typer.Option(
+            metavar='NAME', help='Solver; give it again to compare.', show_default='body'
+        ),
     ] = None,
     refine: Annotated[
         bool, typer.Option(help='Refine the calibration on the motion before solving it.')
@@ -52,13 +54,13 @@ def eval_(
     """Reconstruct recorded motions and compare them with what was held out as the truth."""
     # Imported late: numba takes a second, which the other commands need not wait for.
     from vr_ik.evaluation.eval_report import compare
-    from vr_ik.filters.one_euro import Smoothing
 
     if json_file is not None:
         check_writable(json_file)
     if plot is not None and not plot.is_dir():
         raise VrIkError(f"There is no folder '{plot}' to draw into.")
-    solvers = solver or [SolverConfig().solver]
-    figures = compare(data, points, solvers, refine, Smoothing() if smooth else None, plot)
+    config = SolverConfig() if smooth else SolverConfig(smoothing_hz=0.0)
+    configs = [replace(config, {'solver': name}) for name in solver or [config.solver]]
+    figures = compare(data, points, configs, refine, plot)
     if json_file is not None:
         write_text(json_file, json.dumps(figures, indent=2) + '\n')

@@ -14,11 +14,12 @@
 
 """Ctrl-C and SIGTERM as an orderly end, whatever the main thread is doing."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 import signal
 from types import FrameType, TracebackType
-from typing import NoReturn
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(BaseException):
@@ -38,10 +39,11 @@ class Interruption:
         self.requested = False
         """Whether a signal has come; loops look here too, should the exception get lost."""
         self._handlers: list[object] = []
+        self._deferred = False
 
     def __enter__(self) -> 'Interruption':
         """Begin to catch signals."""
-        self._handlers = [signal.signal(number, self._interrupt) for number in _SIGNALS]
+        self._handlers = [signal.signal(number, self._interrupt) for number in SIGNALS]
         return self
 
     def __exit__(
@@ -51,13 +53,21 @@ class Interruption:
         trace: TracebackType | None,
     ) -> bool:
         """Give the signals back; an interruption ends here."""
-        for number, handler in zip(_SIGNALS, self._handlers, strict=True):
+        for number, handler in zip(SIGNALS, self._handlers, strict=True):
             signal.signal(number, handler)  # type: ignore[arg-type]
         return isinstance(error, Interrupted)
 
-    def _interrupt(self, number: int, frame: FrameType | None) -> NoReturn:
-        self.requested = True
-        # Nothing may disturb the block while it cleans up behind itself.
-        for each in _SIGNALS:
-            signal.signal(each, signal.SIG_IGN)
-        raise Interrupted
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Only note signals in `requested`, inside a `with` block that looks there."""
+        self._deferred = True
+        try:
+            yield
+        finally:
+            self._deferred = False
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        # Only the first raises: nothing may disturb the block while it cleans up behind itself.
+        is_first, self.requested = not self.requested, True
+        if is_first and not self._deferred:
+            raise Interrupted

@@ -38,5 +38,5 @@ def run(
     # Checked here first: ROS 2 would pass over misspelt names.
     load_config(TrackerConfig, config, 'tracker_node')
     load_config(SolverConfig, config, 'solver_node')
-    with Interruption():
-        import_node_module('in_process').run(config)
+    with Interruption() as interruption:
+        import_node_module('in_process').run(config, interruption)

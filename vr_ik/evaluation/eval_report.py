@@ -15,7 +15,6 @@
 """Evaluates solvers on recorded motions, prints a table of each and draws the motions."""
 
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -27,36 +26,28 @@ from vr_ik.evaluation.eval_plot import plot_motion
 from vr_ik.evaluation.metrics import Figures, motion_figures, overall_figures
 from vr_ik.evaluation.reconstruction import input_roles, POINTS, reconstruct
 from vr_ik.evaluation.recordings import Recording
-from vr_ik.filters.one_euro import Smoothing
 
 _COLUMNS = ('head', 'hands', 'feet', 'hips', 'elbows', 'knees', 'upper_joints', 'all_joints')
-
-
-class _How(NamedTuple):
-    """The settings of one reconstruction."""
-
-    config: SolverConfig
-    refined: bool
-    smoothing: Smoothing | None
 
 
 def compare(
     data: list[Path],
     points: str,
-    solvers: list[str],
+    configs: list[SolverConfig],
     refined: bool,
-    smoothing: Smoothing | None,
     plot: Path | None,
 ) -> Figures:
-    """Print a table for each solver and return all figures, as `vr_ik eval --json` writes them."""
+    """Print a table for each configuration, named by its solver.
+
+    Returns all figures, as `vr_ik eval --json` writes them.
+    """
     if points not in POINTS:
         raise UnknownNameError('choice of points', points, POINTS)
     recordings = read_recordings(data)
     by_solver = {}
-    for name in solvers:
-        how = _How(SolverConfig(solver=name), refined, smoothing)
-        by_solver[name] = _evaluate(recordings, points, how, plot)
-        _print(name, points, by_solver[name])
+    for config in configs:
+        by_solver[config.solver] = _evaluate(recordings, points, config, refined, plot)
+        _print(config.solver, points, by_solver[config.solver])
     first = next(iter(by_solver.values()))
     return first if len(by_solver) == 1 else {**first, 'solvers': by_solver}
 
@@ -64,13 +55,14 @@ def compare(
 def _evaluate(
     recordings: list[Recording],
     points: str,
-    how: _How,
+    config: SolverConfig,
+    refined: bool,
     plot: Path | None,
 ) -> Figures:
     motions = {}
     for recording in recordings:
         roles = input_roles(recording, points)
-        reconstruction = reconstruct(recording, roles, how.config, how.refined, how.smoothing)
+        reconstruction = reconstruct(recording, roles, config, refined)
         motions[recording.name] = motion_figures(reconstruction)
         if plot is not None:
             plot_motion(reconstruction, plot)

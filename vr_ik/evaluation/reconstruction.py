@@ -24,7 +24,6 @@ from vr_ik.calibration.t_pose import calibrate_standing
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.evaluation.recordings import Recording
-from vr_ik.filters.one_euro import Smoothing
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.pipeline import Pipeline
 from vr_ik.types import Array
@@ -70,7 +69,6 @@ def reconstruct(
     roles: tuple[str, ...],
     config: SolverConfig,
     refined: bool = True,
-    smoothing: Smoothing | None = None,
 ) -> Reconstruction:
     """Calibrate on the first frame, refine on all (`refined`), then solve frame by frame.
 
@@ -82,7 +80,7 @@ def reconstruct(
         worn = refine(calibration.wearing(roles), frames)
         mounts = {**calibration.mounts, **worn.mounts}
         calibration = Calibration(worn.proportions, mounts, worn.floor_m)
-    pipeline = Pipeline(config, calibration.wearing(roles), smoothing)
+    pipeline = Pipeline(config, calibration.wearing(roles))
     solutions = [pipeline.process(frames[0])]
     if recording.joints:
         # Motion capture does not begin in the pose that was put before it.

@@ -27,6 +27,8 @@ import numpy as np
 from vr_ik.kinematics.compiled import allocating_kernel
 from vr_ik.types import Array
 
+_UNKNOWN = -1.0
+
 
 @dataclass(frozen=True)
 class Smoothing:
@@ -34,9 +36,9 @@ class Smoothing:
 
     rest_hz: float = 1.0
     """Cut-off frequency at rest."""
-    hz_per_m_s: float = 40.0
+    hz_per_m_s: float = 100.0
     """How it grows with speed."""
-    hz_per_rad_s: float = 20.0
+    hz_per_rad_s: float = 50.0
     """How it grows with turn rate, for rotations."""
     speed_hz: float = 1.0
     """Cut-off of the speeds themselves."""
@@ -61,7 +63,7 @@ class OneEuro:
             [smoothing.rest_hz, smoothing.hz_per_m_s, smoothing.hz_per_rad_s, smoothing.speed_hz]
         )
         self._poses = np.tile(np.eye(4), (devices, 1, 1))
-        self._speeds = np.zeros((devices, 2))
+        self._speeds = np.full((devices, 2), _UNKNOWN)
         self._known = np.zeros(devices)
         _smooth(self._settings, 0.01, self._known, self._poses, self._speeds, self._poses.copy())
 
@@ -91,15 +93,16 @@ def _smooth(
     turn = np.empty(3)
     for i in range(poses.shape[0]):
         if known[i] == 0.0 or seconds <= 0.0:
-            speeds[i, 0] = 0.0
-            speeds[i, 1] = 0.0
+            speeds[i, 0] = _UNKNOWN
+            speeds[i, 1] = _UNKNOWN
             last[i] = poses[i]
             continue
         distance = 0.0
         for k in range(3):
             distance += (poses[i, k, 3] - last[i, k, 3]) ** 2
         angle = _turn(last[i], poses[i], turn)
-        of_speed = _share(settings[3], seconds)
+        # A device that is seen in motion first must not be taken for one at rest.
+        of_speed = _share(settings[3], seconds) if speeds[i, 0] != _UNKNOWN else 1.0
         speeds[i, 0] += of_speed * (math.sqrt(distance) / seconds - speeds[i, 0])
         speeds[i, 1] += of_speed * (angle / seconds - speeds[i, 1])
         share = _share(settings[0] + settings[1] * speeds[i, 0], seconds)

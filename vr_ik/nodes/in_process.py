@@ -16,21 +16,13 @@
 
 from pathlib import Path
 
-from rclpy.node import Node
-
+from vr_ik.cli.interruption import Interruption
 from vr_ik.nodes import solver_node, spin, tracker_node
 from vr_ik.nodes.joining import joined
 
 
-def run(parameter_file: Path) -> None:
-    """Run tracker and solver with the parameters of a file, until an exception ends it."""
-    nodes: list[Node] = []
+def run(parameter_file: Path, interruption: Interruption) -> None:
+    """Run tracker and solver with the parameters of a file, until a signal ends them."""
     with joined(['--ros-args', '--params-file', str(parameter_file)]):
-        try:
-            # The solver first, with its kernels warm: no frame is published in vain.
-            nodes.append(solver_node.create())
-            nodes.append(tracker_node.create())
-            spin.spin(nodes)
-        finally:
-            for node in reversed(nodes):
-                node.destroy_node()
+        # The solver first, with its kernels warm: no frame is published in vain.
+        spin.spin([solver_node.create, tracker_node.create], interruption)

@@ -27,10 +27,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
+from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.io.tf_cdr import CDR_LITTLE_ENDIAN, DevicePoses, DeviceReader
 from vr_ik.nodes import diagnostics, qos, spin
+from vr_ik.nodes.calibrating import Calibrating
 from vr_ik.nodes.conversions import FrameWriter, JointStateWriter
 from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.nodes.solver_report import SolverReport
@@ -42,14 +44,17 @@ NAME = 'solver_node'
 _WARNING_PERIOD_S = 5.0
 _ROOT_POSITION, _ROOT_QUATERNION, _JOINTS = slice(0, 3), slice(3, 7), slice(7, None)
 _JOINT_VELOCITIES = slice(6, None)
+_OF_THE_BODY = ('user', 'users_folder', 'user_height_m', 'arm_span_m')
+"""Parameters that say whose body it is: a change of one ends a calibration."""
 
 
 class Solving:
     """All that depends on the parameters, made together and exchanged together."""
 
-    def __init__(self, config: SolverConfig) -> None:
+    def __init__(self, config: SolverConfig, calibration: Calibration | None = None) -> None:
         """Build the model and the solver, and have every kernel compiled."""
-        self.pipeline = Pipeline(config)
+        self.calibration = calibration
+        self.pipeline = Pipeline(config, calibration)
         self.reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
         self.joint_states = JointStateWriter(self.pipeline.model.joint_names)
         self.root = FrameWriter(config.world_frame, config.frame_prefix)
@@ -75,6 +80,7 @@ class SolverNode(Node):
         """Bind the parameters, build and warm the solver, then start to listen."""
         super().__init__(NAME)
         self._config = BoundConfig(self, SolverConfig)
+        self._calibrating = Calibrating(self, lambda: self._config.value, self._use)
         self._solving = self._prepare()
         self._assembler = FrameAssembler()
         self._report = SolverReport()
@@ -99,16 +105,34 @@ class SolverNode(Node):
         config = self._config.value
         self.get_logger().info('Preparing the solver; on the very first run it is compiled.')
         started_s = time.monotonic()
-        solving = Solving(config)
+        solving = Solving(config, self._calibrating.load(config))
         self.get_logger().info(
             f"Model '{config.model}' with {len(solving.pipeline.model.joint_names)} joints, "
             f"solver '{config.solver}', prepared in {time.monotonic() - started_s:.1f} s."
         )
         return solving
 
+    def destroy_node(self) -> None:
+        """End what goes on beside the node, then let go of it."""
+        self._calibrating.close()
+        super().destroy_node()
+
     def _apply(self, config: SolverConfig) -> None:
-        """Take over a live change: build all anew, then exchange it between two frames."""
-        solving = Solving(config)
+        """Take over a live change of parameters."""
+        calibration = self._solving.calibration
+        if any(
+            getattr(config, name) != getattr(self._config.value, name) for name in _OF_THE_BODY
+        ):
+            calibration = self._calibrating.load(config)
+        self._exchange(Solving(config, calibration))
+
+    def _use(self, calibration: Calibration) -> None:
+        """Take over a new calibration."""
+        self._exchange(Solving(self._config.value, calibration))
+
+    def _exchange(self, solving: Solving) -> None:
+        """Go on with another body or solver from one frame to the next, without a jump."""
+        solving.pipeline.take_over(self._solving.pipeline)
         if solving.pipeline.urdf != self._solving.pipeline.urdf:
             self._description.publish(String(data=solving.pipeline.urdf))
         self._solving = solving
@@ -145,6 +169,7 @@ class SolverNode(Node):
             back_s = (self._last_stamp_ns - frame.stamp_ns) * 1e-9
             self.get_logger().info(f'Time went back by {back_s:.1f} s: starting anew.')
         self._last_stamp_ns = frame.stamp_ns
+        self._calibrating.note(frame)
         try:
             solution = self._solving.pipeline.process(frame)
         except Exception as error:  # a plug-in's mistake must not end the node
@@ -175,6 +200,7 @@ class SolverNode(Node):
         report, self._report = self._report, SolverReport()
         totals = {
             'solver': self._config.value.solver,
+            'calibration': self._calibrating.state,
             'transforms rejected': self._rejected,
             'transforms late': self._assembler.late,
             'transforms repeated': self._assembler.repeated,

@@ -22,11 +22,13 @@ import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
+from vr_ik.cli.interruption import Interruption, SIGNALS
 from vr_ik.errors import VrIkError
+from vr_ik.nodes.joining import joined
 
-# A finite timeout, because the events executor of the PyPI wheels spins idly without one.
-_SPIN_TIMEOUT_S = 0.5
-_STOPPED = (SystemExit, KeyboardInterrupt, ExternalShutdownException)
+# How long a signal may go unnoticed while nothing else happens. Also a finite timeout, because
+# the events executor of the PyPI wheels spins idly without one.
+_SPIN_TIMEOUT_S = 0.1
 
 
 def make_executor() -> Executor:
@@ -38,14 +40,30 @@ def make_executor() -> Executor:
     return EventsExecutor()
 
 
-def spin(nodes: Sequence[Node]) -> None:
-    """Serve the nodes until ROS is shut down, by a signal or otherwise."""
-    executor = make_executor()
-    for node in nodes:
-        executor.add_node(node)
+def spin(creators: Sequence[Callable[[], Node]], interruption: Interruption) -> None:
+    """Create nodes and serve them until a signal comes or ROS is shut down."""
+    nodes: list[Node] = []
     try:
-        while rclpy.ok():
+        for create in creators:
+            nodes.append(create())
+        # An exception out of a signal handler may hit the executor while it enters or removes
+        # its entities; left half done, rclpy aborts the process when the executor goes.
+        with interruption.deferred():
+            _serve(nodes, interruption)
+    finally:
+        for node in reversed(nodes):
+            node.destroy_node()
+
+
+def _serve(nodes: Sequence[Node], interruption: Interruption) -> None:
+    executor = make_executor()
+    try:
+        for node in nodes:
+            executor.add_node(node)
+        while rclpy.ok() and not interruption.requested:
             executor.spin_once(timeout_sec=_SPIN_TIMEOUT_S)
+    except ExternalShutdownException:
+        pass
     finally:
         executor.shutdown()
 
@@ -57,38 +75,16 @@ def run(name: str, create: Callable[[], Node], args: Sequence[str] | None = None
     0 after SIGINT, SIGTERM or a shutdown; 2 when the node cannot be made as configured, with
     one line on the standard error that says why.
     """
-    # Without these, a Ctrl-C under code that was compiled from text (numba's, for one) makes
-    # Python end by the signal, although the KeyboardInterrupt has been caught.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _exit)
-    try:
-        rclpy.init(args=args)
-    except RuntimeError as error:  # how rclpy refuses arguments and parameter files
-        reason = str(error).partition(', at /')[0]
-        return _complain(name, ' '.join(reason.split()))
-    node = None
-    try:
-        node = create()
-        spin([node])
-    except _STOPPED:
-        pass
-    except VrIkError as error:
-        return _complain(name, str(error))
-    except Exception:
-        # A signal shuts ROS down at once, also under code that is still starting up with it.
-        if rclpy.ok():
-            raise
-    finally:
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
-
-
-def _exit(_number: int, _frame: object) -> None:
-    sys.exit(0)
-
-
-def _complain(name: str, reason: str) -> int:
-    print(f'{name}: {reason}', file=sys.stderr)
-    return 2
+    code = 0
+    with Interruption() as interruption:
+        try:
+            with joined(sys.argv if args is None else args):
+                spin([create], interruption)
+        except VrIkError as error:
+            print(f'{name}: {error}', file=sys.stderr)
+            code = 2
+    if interruption.requested:
+        # Under `ros2 launch` one Ctrl-C makes two signals; the second must not spoil the exit.
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+    return code

@@ -70,6 +70,7 @@ class TrackerNode(Node):
         self._topics = DeviceTopics(self, config)
         self._haptics = Haptics(self, self._vibrate)
         self._report = TrackerReport()
+        self._recentering = Recentering()
         self._start(_make_tracker(config), config.rate_hz)
         self._config.when_changed(self._apply)
         triggers.offer(self, '~/recenter', self._recenter)
@@ -86,21 +87,20 @@ class TrackerNode(Node):
         self._loop.stop()
         super().destroy_node()
 
-    def _start(self, tracker: Tracker, rate_hz: float) -> None:
+    def _start(self, tracker: Tracker, rate_hz: float, before: TrackerLoop | None = None) -> None:
         self._tracker = tracker
-        self._recentering = Recentering()
-        self._loop = TrackerLoop(tracker, rate_hz, self._publish, self._log, self._now_ns)
+        self._loop = TrackerLoop(tracker, rate_hz, self._publish, self._log, self._now_ns, before)
         self._loop.start()
 
     def _apply(self, config: TrackerConfig) -> None:
         """Take over a live change; the tracker is made anew only if it depends on it."""
-        unchanged = replace(
-            self._config.value, {name: getattr(config, name) for name in _OF_THE_NODE}
-        )
+        old = self._config.value
+        unchanged = replace(old, {name: getattr(config, name) for name in _OF_THE_NODE})
         if unchanged != config:
-            tracker = _make_tracker(config)
-            self._loop.stop()
-            self._start(tracker, config.rate_hz)
+            self._start(_make_tracker(config), config.rate_hz, before=self._loop)
+        has_moved = (old.backend, old.universe) != (config.backend, config.universe)
+        if has_moved and self._recentering.reset():
+            self.get_logger().warning('The source has another origin now: recenter again.')
         self._loop.rate_hz = config.rate_hz
         self._topics.config = config
 

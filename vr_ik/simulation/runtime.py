@@ -200,12 +200,12 @@ class SimulatedRuntime:
         """Let a device tell its serial that had none."""
         self._write(index, {'serial': serial.encode()})
 
-    def set_hands(self, hands: Mapping[int, str]) -> None:
+    def set_hands(self, hands: Mapping[int, str], *, event: bool = True) -> None:
         """Give devices the role 'left', 'right' or '' (none), all at once."""
         with self._state.writing():
             for index, hand in hands.items():
                 self._state.devices[index]['hand'] = _HANDS[hand]
-        for index in hands:
+        for index in hands if event else ():
             self._state.post(_ROLE_CHANGED, index)
 
     def set_kind(self, index: int, kind: DeviceKind, controller_type: str) -> None:

@@ -105,6 +105,8 @@ static void rotate_back(const float a[3][4], const float vector[3], float result
 
 // Move and turn at constant velocity for dt seconds; both velocities are in universe axes.
 static void predict(const Device *device, float dt, float pose[3][4]) {
+  memcpy(pose, device->pose, sizeof device->pose);
+  if (dt == 0) return;  // also with velocities that are no numbers
   const float *w = device->angular_velocity;
   float rate = sqrtf(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]);
   float c = cosf(rate * dt), s = sinf(rate * dt);

@@ -26,6 +26,8 @@ from vr_ik.types import Tracker, TrackingFrame
 FIRST_BACK_OFF_S = 0.1
 LAST_BACK_OFF_S = 2.0
 """Waits between attempts to connect: doubled from the first to the last."""
+HAND_OVER_S = 0.2
+"""How long the tracker of the loop before may take to return from a call, in silence."""
 LATE_NS = 2_000_000
 """A tick that begins more than this after its deadline counts as late."""
 
@@ -79,16 +81,24 @@ class TrackerLoop:
         on_frame: Callable[[TrackingFrame], None],
         on_event: Callable[[Severity, str], None],
         clock_ns: Callable[[], int] = time.time_ns,
+        before: 'TrackerLoop | None' = None,
     ) -> None:
-        """Prepare the loop; `on_frame` and `on_event` are called from its thread."""
+        """
+        Prepare the loop; `on_frame` and `on_event` are called from its thread.
+
+        It takes the place of the loop `before`: stops it and waits, in its own thread, until
+        that one's tracker is closed, since both may need the same device.
+        """
         self._tracker = tracker
         self._on_frame = on_frame
         self._on_event = on_event
         self._clock_ns = clock_ns
+        self._before = before
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name='tracker_loop', daemon=True)
         self._state = LoopState.STOPPED
         self._reason = ''
+        self._fault = ''
         self._frames = self._late = self._skipped = self._losses = 0
         self._back_off_s = FIRST_BACK_OFF_S
         self.rate_hz = rate_hz
@@ -96,6 +106,8 @@ class TrackerLoop:
 
     def start(self) -> None:
         """Start the thread."""
+        if self._before is not None:
+            self._before.stop(timeout_s=0.0)
         self._thread.start()
 
     def stop(self, timeout_s: float = 2.0) -> bool:
@@ -112,6 +124,7 @@ class TrackerLoop:
         )
 
     def _run(self) -> None:
+        self._wait_for_the_one_before()
         while not self._stop.is_set():
             if self._connect():
                 self._read_until_lost()
@@ -120,6 +133,13 @@ class TrackerLoop:
                 break
             self._back_off_s = min(2.0 * self._back_off_s, LAST_BACK_OFF_S)
         self._state = LoopState.STOPPED
+
+    def _wait_for_the_one_before(self) -> None:
+        if self._before is not None and not self._before.stop(HAND_OVER_S):
+            reason = 'The one before it has not returned from a call yet.'
+            self._wait_because(reason, Severity.WARNING)
+            self._before._thread.join()
+        self._before = None
 
     def _connect(self) -> bool:
         # While it waits, the loop stays in that state through the attempts to connect.
@@ -179,10 +199,20 @@ class TrackerLoop:
         if self._state is not LoopState.RUNNING:
             self._state = LoopState.RUNNING
             self._reason = ''
+            self._fault = ''
             self._back_off_s = FIRST_BACK_OFF_S
             self._on_event(Severity.INFO, 'The tracker is connected.')
         self._frames += 1
-        self._on_frame(frame)
+        try:
+            self._on_frame(frame)
+        except Exception as error:  # it is not the tracker's fault, which stays connected
+            self._report(f'A frame {_unexpected("published", error)}')
+
+    def _report(self, fault: str) -> None:
+        """Tell what went wrong with a frame, once for each new fault."""
+        if fault != self._fault:
+            self._on_event(Severity.ERROR, fault)
+        self._fault = fault
 
     def _wait_because(self, reason: str, severity: Severity) -> None:
         """Enter the waiting state, and say so once for each new reason."""

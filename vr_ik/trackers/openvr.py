@@ -18,7 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 import time
 
-from vr_ik.config import serial_map, TrackerConfig, UNIVERSES
+import numpy as np
+
+from vr_ik.config import key_values, TrackerConfig, UNIVERSES
 from vr_ik.errors import ConfigError, TrackerError, UnknownNameError
 from vr_ik.math.openvr_axes import poses_from_openvr, vectors_from_openvr
 from vr_ik.trackers.openvr_devices import DeviceTable
@@ -124,11 +126,13 @@ class OpenVrTracker:
         self._handle_events(session)
         self._find_changes(session, records)
         selection = self._table.observe(records)
+        velocities = records.velocities[selection.indices]
+        velocities[~np.isfinite(velocities)] = 0.0  # some drivers tell none so
         frame = TrackingFrame(
             stamp_ns + self._prediction_ns,
             selection.names,
             poses_from_openvr(records.matrices[selection.indices]),
-            vectors_from_openvr(records.velocities[selection.indices]).reshape(-1, 6),
+            vectors_from_openvr(velocities).reshape(-1, 6),
             self._inputs(session),
         )
         self._do_chores(session, records)
@@ -146,7 +150,7 @@ class OpenVrTracker:
         # Events may be missed; what is connected is told by every reading.
         connected = records.connected.tobytes()
         if any(self._connected) and not any(connected):
-            raise TrackerError('All OpenVR devices are gone: SteamVR seems to have crashed.')
+            raise TrackerError('All OpenVR devices are off, or SteamVR has crashed.')
         if self._stale or connected != self._connected:
             self._table.scan(session, records)
             self._connected = connected
@@ -170,8 +174,7 @@ class OpenVrTracker:
         if now_s >= self._next_refresh_s:
             self._next_refresh_s = now_s + _REFRESH_PERIOD_S
             self._table.refresh_next(session, records)
-            # A device just switched on may not have told its serial yet.
-            self._stale |= not self._table.complete
+            self._stale |= not self._table.up_to_date
 
 
 def from_config(config: TrackerConfig) -> OpenVrTracker:
@@ -182,7 +185,7 @@ def from_config(config: TrackerConfig) -> OpenVrTracker:
         OpenVrOptions(
             config.universe,
             config.prediction_s,
-            serial_map('roles', config.roles),
-            serial_map('aliases', config.aliases),
+            key_values('roles', config.roles),
+            key_values('aliases', config.aliases),
         )
     )

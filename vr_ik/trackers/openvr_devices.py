@@ -49,8 +49,17 @@ _STATUSES = (
 # A base station's pose is settled again and again; smaller changes [m, or of a matrix element]
 # are not worth telling.
 _STATIC_TOLERANCE = 1e-3
-# A valid rotation's squared elements sum up to 3; float32 and drivers are off by less.
+# How far a rotation's elements may be from their cofactors; float32 and drivers are closer.
 _ROTATION_TOLERANCE = 0.01
+# Where the rotation's elements are among a pose's twelve numbers, and then the four factors of
+# each one's cofactor a b - c d.
+_ELEMENTS = np.arange(12).reshape(3, 4)[:, :3]
+_COFACTORS = np.stack(
+    [
+        np.roll(_ELEMENTS, shifts, axis=(0, 1)).ravel()
+        for shifts in ((0, 0), (-1, -1), (-2, -2), (-1, -2), (-2, -1))
+    ]
+)
 
 
 @dataclass
@@ -100,8 +109,8 @@ class DeviceTable:
         self._selections: dict[bytes, Selection] = {}
         self._codes = b''
         self._turn = 0
-        self.complete = True
-        """Whether every device has told its serial."""
+        self.up_to_date = True
+        """Whether every device has told its serial, and none has another kind or hand since."""
         self.states: tuple[DeviceState, ...] = ()
 
     @property
@@ -117,13 +126,12 @@ class DeviceTable:
         """Ask the runtime who is there, and name everyone anew."""
         before = {device.identity.serial: device for device in self._devices}
         found = _find_devices(session, records)
-        identities = [identity for identity in found.values() if identity.serial]
-        names = frame_names(identities, self._roles, self._aliases)
-        self.complete = len(identities) == len(found)
+        self.up_to_date = all(identity.serial for identity in found.values())
+        found = _once_each(found)
+        names = frame_names(found.values(), self._roles, self._aliases)
         self._devices = [
             _make_device(session, index, identity, names[identity.serial], before)
             for index, identity in found.items()
-            if identity.serial
         ]
         self._moving[:] = False
         for device in self._devices:
@@ -150,7 +158,9 @@ class DeviceTable:
 
     def refresh_next(self, session: OpenVrSession, records: PoseRecords) -> None:
         """
-        Read one device's battery, or a base station's pose; another one's at the next call.
+        Read one device's battery, or a base station's pose, and whether it still is what it was.
+
+        Another one's at the next call.
 
         One at a time, because a property may cost a round trip to the runtime; it is also how
         a runtime that died without a word is found out.
@@ -162,6 +172,7 @@ class DeviceTable:
         self._turn = (self._turn + 1) % len(self._devices)
         device = self._devices[self._turn]
         before = device.state()
+        self.up_to_date &= _is_as_before(session, device)
         has_battery = session.flag(device.index, vr.Prop_DeviceProvidesBatteryStatus_Bool)
         device.battery, device.charging = None, None
         if has_battery:
@@ -224,6 +235,21 @@ def _find_devices(session: OpenVrSession, records: PoseRecords) -> dict[int, Nam
     return found
 
 
+def _once_each(found: Mapping[int, NamedDevice]) -> dict[int, NamedDevice]:
+    """Leave out devices without a serial; of two with the same, keep the connected, later one."""
+    indices: dict[str, int] = {}
+    for index, identity in sorted(found.items(), key=lambda item: item[1].connected):
+        if identity.serial:
+            indices[identity.serial] = index
+    return {index: found[index] for index in sorted(indices.values())}
+
+
+def _is_as_before(session: OpenVrSession, device: Device) -> bool:
+    """Tell whether a device is of the kind and in the hand that it was in at the last scan."""
+    kind, hand = _KINDS.get(session.device_class(device.index)), session.hand(device.index)
+    return kind is device.identity.kind and hand == device.identity.hand
+
+
 def _make_device(
     session: OpenVrSession,
     index: int,
@@ -267,9 +293,15 @@ def _settle(device: Device, records: PoseRecords) -> bool:
 
 
 def _sound(matrices: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Tell finite rigid poses from the garbage that some drivers call valid."""
-    rotations, positions = matrices[:, :, :3], matrices[:, :, 3]
-    size = np.einsum('nij,nij->n', rotations, rotations)
-    sound: NDArray[np.bool_] = np.abs(size - 3.0) < _ROTATION_TOLERANCE
-    sound &= np.isfinite(positions).all(axis=1)
+    """
+    Tell finite rigid poses from the garbage that some drivers call valid.
+
+    A matrix is a rotation just if it equals the matrix of its cofactors and is not zero.
+    """
+    rotations, a, b, c, d = matrices.reshape(-1, 12).T.take(_COFACTORS, axis=0)
+    with np.errstate(invalid='ignore', over='ignore'):
+        errors = np.abs(a * b - c * d - rotations)
+    sound: NDArray[np.bool_] = (errors < _ROTATION_TOLERANCE).all(axis=0)
+    sound &= np.abs(rotations).max(axis=0) > 0.5
+    sound &= np.isfinite(matrices[:, :, 3]).all(axis=1)
     return sound

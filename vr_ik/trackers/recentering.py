@@ -57,6 +57,12 @@ class Recentering:
         world = self._pose_world_from_source
         return pose_source_from_device if world is None else world @ pose_source_from_device
 
+    def reset(self) -> bool:
+        """Go back to the source's own world; tell whether it was left."""
+        was_set = self._pose_world_from_source is not None
+        self._pose_world_from_source = None
+        return was_set
+
     def recenter(self) -> str:
         """
         Put the origin below the user, x along his heading; heights stay as they are.

@@ -1,0 +1,193 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Calibration of the running solver node: by service, by triggers, after a countdown, refined."""
+
+from collections.abc import Iterator
+from pathlib import Path
+import time
+
+import numpy as np
+import pytest
+from ros_graph import listening
+from ros_recording import ALL_KEPT, Graph, Recording
+from sensor_msgs.msg import Joy
+from std_srvs.srv import Trigger
+
+from vr_ik.calibration import storage
+from vr_ik.calibration.trigger_hold import TriggerHold
+from vr_ik.kinematics.model import RobotModel
+from vr_ik.nodes.conversions import FrameWriter
+from vr_ik.trackers.simulated import SIMULATED_ROLES
+from vr_ik.trackers.simulated_user import SimulatedUser
+from vr_ik.types import TrackingFrame
+
+TALL_M = 1.92
+PERIOD_S = 0.01
+
+
+class Player:
+    """A tall user, played to a solver that was told nothing of him."""
+
+    def __init__(self, recording: Recording, **values: object) -> None:
+        """Start the solver, and play until it answers."""
+        self.recording = recording
+        self.graph = Graph()
+        self.solver = self.graph.start('solver_node', **values)
+        self._user = SimulatedUser(TALL_M)
+        self._origin_ns = time.time_ns()
+        self._last_ns = 0
+        self.user_s = 0.0
+        node = recording.listener.node
+        self._calibrate = node.create_client(Trigger, 'solver_node/calibrate')
+        self.joys = [
+            node.create_publisher(Joy, f'{side}_controller/joy', ALL_KEPT) for side in 'lr'
+        ]
+        first = len(recording.joint_states)
+        self.play_until(lambda: len(recording.joint_states) > first, 'the solver')
+
+    def play(self, moves: bool = False) -> None:
+        """Send a frame when its time has come; the user stands in the T-pose, or moves."""
+        now_ns = time.time_ns()
+        if now_ns - self._last_ns < PERIOD_S * 1e9:
+            return
+        self._last_ns = now_ns
+        self.user_s += PERIOD_S if moves else 0.0
+        poses = self._user.device_poses(self._user.q_at(self.user_s), SIMULATED_ROLES)
+        frame = TrackingFrame(now_ns, SIMULATED_ROLES, poses)
+        self.recording.tf.publish(FrameWriter('vr_world', '').write(frame))
+
+    def play_until(self, condition, what, moves=False):
+        """Go on with sending until the condition holds."""
+
+        def holds() -> bool:
+            self.play(moves)
+            return condition()
+
+        self.recording.wait(holds, what)
+
+    def calibrate(self) -> Trigger.Response:
+        """Call the service while the user holds his pose for longer than it looks back."""
+        until = time.monotonic() + 0.7
+        self.play_until(lambda: time.monotonic() > until, 'a held pose')
+        self.play_until(self._calibrate.service_is_ready, 'the service')
+        future = self._calibrate.call_async(Trigger.Request())
+        self.play_until(future.done, 'the answer')
+        return future.result()
+
+    def height_m(self) -> float:
+        """Return the height of the body that was described last."""
+        model = RobotModel.from_urdf(self.recording.descriptions[-1], floating_base=True)
+        poses = model.link_poses(model.neutral())
+        soles, gaze = (poses[model.link_index(name)][2, 3] for name in ('l_sole', 'gaze'))
+        return float(gaze - soles) / 0.934
+
+
+@pytest.fixture
+def recording() -> Iterator[Recording]:
+    """The listener."""
+    with listening() as listener:
+        yield Recording(listener)
+
+
+def playing(recording: Recording, **values: object) -> Iterator[Player]:
+    """A player; his solver must exit cleanly."""
+    player = Player(recording, **values)
+    try:
+        yield player
+        player.graph.end('solver_node')
+    finally:
+        player.graph.close()
+
+
+@pytest.fixture
+def player(recording: Recording, tmp_path: Path) -> Iterator[Player]:
+    """A solver for the user 'tall', who is not known yet."""
+    yield from playing(recording, user='tall', users_folder=tmp_path, refine_after_s=0.0)
+
+
+@pytest.fixture
+def refining(recording: Recording) -> Iterator[Player]:
+    """A solver that refines early, and waits before it calibrates."""
+    yield from playing(recording, refine_after_s=2.0, calibration_countdown_s=1.5)
+
+
+def test_the_service_measures_the_user_and_saves_him(player: Player, tmp_path: Path) -> None:
+    """A bad pose is refused with the reason and changes nothing; a good one is kept on disk."""
+    assert 'not calibrated yet' in player.solver.output()
+    before = player.recording.descriptions[-1]
+    player.user_s = 8.0
+    refused = player.calibrate()
+    assert not refused.success and refused.message
+    assert player.recording.descriptions[-1] == before and not storage.users(tmp_path)
+    player.user_s = 0.0
+    known = len(player.recording.descriptions)
+    answer = player.calibrate()
+    assert answer.success, answer.message
+    player.play_until(lambda: len(player.recording.descriptions) > known, 'the new body')
+    assert abs(player.height_m() - TALL_M) < 0.03 * TALL_M
+    saved = storage.load('tall', tmp_path)
+    assert abs(saved.proportions.height - TALL_M) < 0.03 * TALL_M
+    assert set(saved.mounts) == set(SIMULATED_ROLES)
+
+
+def test_both_triggers_calibrate(player: Player, tmp_path: Path) -> None:
+    """They must be held; then the user is measured once."""
+    until = time.monotonic() + 5.0
+
+    def pull() -> bool:
+        for joy in player.joys:
+            joy.publish(Joy(axes=[0.0, 0.0, 0.0, 0.0, 1.0, 0.0]))
+        return bool(storage.users(tmp_path)) or time.monotonic() > until
+
+    player.play_until(pull, 'the triggers')
+    assert storage.users(tmp_path) == ('tall',)
+
+
+def test_after_a_countdown_the_user_is_measured_and_motion_refines_it(refining: Player) -> None:
+    """The answer comes at once; the better body comes while the user moves."""
+    bodies = len(refining.recording.descriptions)
+    answer = refining.calibrate()
+    assert answer.success and 'in 2 s' in answer.message
+    assert len(refining.recording.descriptions) == bodies
+    refining.play_until(lambda: len(refining.recording.descriptions) > bodies, 'the countdown')
+    assert abs(refining.height_m() - TALL_M) < 0.03 * TALL_M
+    refining.user_s = 3.0
+    refining.play_until(
+        lambda: 'Refined by motion' in refining.solver.output(), 'the refinement', moves=True
+    )
+    states = refining.recording.joint_states
+    assert all(np.isfinite(state.position).all() for state in states)
+
+
+def hold(*events: tuple[str, float, float]) -> list[bool]:
+    """Return the answers to events (side, pull, time)."""
+    watch = TriggerHold()
+    return [watch.note(*event) for event in events]
+
+
+def test_triggers_ask_once_each_time_both_are_held() -> None:
+    """Neither one alone, nor a short pull, nor a controller that went silent is enough."""
+    both = [(side, 1.0, 0.1 * i) for i in range(30) for side in 'lr']
+    assert sum(hold(*both)) == 1
+    assert sum(hold(*both, ('l', 0.0, 3.0), ('r', 0.0, 3.0), *_later(both, 4.0))) == 2
+    assert not any(hold(*[event for event in both if event[0] == 'l']))
+    assert not any(hold(*both[:18]))
+    assert not any(hold(('r', 1.0, 0.0), *[('l', 1.0, 0.1 * i) for i in range(30)]))
+
+
+def _later(
+    events: list[tuple[str, float, float]], seconds: float
+) -> list[tuple[str, float, float]]:
+    return [(side, pull, at_s + seconds) for side, pull, at_s in events]

@@ -1,0 +1,179 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Calibration in the solver node: by service or triggers, after a countdown, then refined."""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+import math
+from pathlib import Path
+import time
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from sensor_msgs.msg import Joy, JoyFeedback
+
+from vr_ik.calibration import storage
+from vr_ik.calibration.background import Refinement
+from vr_ik.calibration.calibration import Calibration
+from vr_ik.calibration.hold import calibrate_held, HOLD_S
+from vr_ik.calibration.trigger_hold import TriggerHold
+from vr_ik.config import SolverConfig
+from vr_ik.errors import VrIkError
+from vr_ik.nodes import triggers
+from vr_ik.nodes.qos import DEVICE_QOS
+from vr_ik.trackers.openvr_input import AXIS_NAMES
+from vr_ik.types import TrackingFrame
+
+_TICK_S = 1.0
+_MOTION_PERIOD_NS = 50_000_000
+"""Frames for the refinement are kept so far apart: nearer ones repeat each other."""
+_TRIGGER = AXIS_NAMES.index('trigger')
+
+
+def users_folder(config: SolverConfig) -> Path:
+    """Return where the calibrations of users are kept."""
+    return Path(config.users_folder) if config.users_folder else storage.default_folder()
+
+
+class Calibrating:
+    """Measures the user on request and hands over what it found."""
+
+    def __init__(
+        self,
+        node: Node,
+        config: Callable[[], SolverConfig],
+        use: Callable[[Calibration], None],
+    ) -> None:
+        """Offer `~/calibrate` and listen to the triggers; `use` takes over a calibration."""
+        self._node = node
+        self._config = config
+        self._use = use
+        self._recent: deque[TrackingFrame] = deque()
+        self._motion: list[TrackingFrame] = []
+        self._calibration: Calibration | None = None
+        """What is to be refined by the motion that follows."""
+        self._refinement: Refinement | None = None
+        self._seconds_left = 0
+        self.state = 'average body'
+        """Where the body in use comes from, in words."""
+        triggers.offer(node, '~/calibrate', self._asked)
+        self._hold = TriggerHold()
+        self._feedback = []
+        for side in 'lr':
+            topic = f'{side}_controller/joy'
+            node.create_subscription(Joy, topic, partial(self._on_joy, side), DEVICE_QOS)
+            self._feedback.append(
+                node.create_publisher(JoyFeedback, f'{topic}/set_feedback', DEVICE_QOS)
+            )
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(_TICK_S, self._tick, clock=clock)
+
+    def close(self) -> None:
+        """End a refinement that is under way."""
+        if self._refinement is not None:
+            self._refinement.cancel()
+            self._refinement = None
+
+    def load(self, config: SolverConfig) -> Calibration | None:
+        """Return the configured user's calibration; None, and a word about it, without one."""
+        self.close()
+        self._calibration, self._motion = None, []
+        self.state = 'average body'
+        if not config.user:
+            return None
+        folder = users_folder(config)
+        if config.user not in storage.users(folder):
+            self._node.get_logger().warning(
+                f"The user '{config.user}' is not calibrated yet: call ~/calibrate, or hold both "
+                'triggers in a T-pose.'
+            )
+            return None
+        calibration = storage.load(config.user, folder)
+        self.state = f"user '{config.user}'"
+        return calibration
+
+    def note(self, frame: TrackingFrame) -> None:
+        """Remember a frame, as it came, for as long as calibration may need it."""
+        if self._recent and frame.stamp_ns < self._recent[-1].stamp_ns:
+            self._recent.clear()
+            self._motion.clear()
+        self._recent.append(frame)
+        while frame.stamp_ns - self._recent[0].stamp_ns > HOLD_S * 1e9:
+            self._recent.popleft()
+        if self._calibration is None:
+            return
+        if not self._motion or frame.stamp_ns - self._motion[-1].stamp_ns >= _MOTION_PERIOD_NS:
+            self._motion.append(frame)
+            moved_s = (frame.stamp_ns - self._motion[0].stamp_ns) * 1e-9
+            if moved_s >= self._config().refine_after_s > 0.0:
+                self._refinement = Refinement(self._calibration, self._motion)
+                self._calibration, self._motion = None, []
+
+    def _asked(self) -> str:
+        countdown_s = self._config().calibration_countdown_s
+        if countdown_s == 0.0:
+            return self._calibrate()
+        self._seconds_left = math.ceil(countdown_s)
+        return f'Calibrating in {self._seconds_left} s: stand upright, arms level to the sides.'
+
+    def _calibrate(self) -> str:
+        calibration = calibrate_held(self._recent)
+        self._use(calibration)
+        self.close()
+        self._calibration, self._motion = calibration, []
+        self.state = 'calibrated'
+        for publisher in self._feedback:
+            publisher.publish(JoyFeedback(type=JoyFeedback.TYPE_RUMBLE, intensity=1.0))
+        return self._saved(calibration, f'Calibrated: {calibration.summary()}')
+
+    def _saved(self, calibration: Calibration, text: str) -> str:
+        """Write the calibration where it belongs to a user; return what to tell of it."""
+        config = self._config()
+        if config.user:
+            path = storage.save(calibration, config.user, users_folder(config))
+            text = f"{text} Saved to '{path}'."
+        self._node.get_logger().info(text)
+        return text
+
+    def _try(self, action: Callable[[], object]) -> None:
+        """Do what nobody waits for an answer of; a refusal goes to the log."""
+        try:
+            action()
+        except VrIkError as error:
+            self._node.get_logger().warning(f'Not calibrated: {error}')
+
+    def _on_joy(self, side: str, joy: Joy) -> None:
+        if not self._config().calibrate_by_triggers or len(joy.axes) <= _TRIGGER:
+            return
+        if self._hold.note(side, joy.axes[_TRIGGER], time.monotonic()):
+            self._try(self._calibrate)
+
+    def _tick(self) -> None:
+        if self._seconds_left:
+            self._seconds_left -= 1
+            if self._seconds_left:
+                self._node.get_logger().info(f'Calibrating in {self._seconds_left} s ...')
+            else:
+                self._try(self._calibrate)
+        if self._refinement is not None and self._refinement.done():
+            self._try(partial(self._end_refinement, self._refinement))
+
+    def _end_refinement(self, refinement: Refinement) -> None:
+        self._refinement = None
+        refined = refinement.result()
+        self._use(refined)
+        self.state = 'calibrated, refined'
+        self._saved(refined, f'Refined by motion: {refined.summary()}')
