@@ -16,15 +16,18 @@
 
 import argparse
 from collections.abc import Iterable, Sequence
+from importlib.metadata import entry_points, EntryPoint
 import os
 from pathlib import Path
 import re
 import sys
 from typing import NamedTuple
+from unittest.mock import patch
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
+from vr_ik import registry
 from vr_ik.config import describe, SolverConfig, TrackerConfig
 from vr_ik.config_fields import Config, ParamRow
 from vr_ik.nodes import qos, solver_node, tracker_node
@@ -107,11 +110,18 @@ def with_tables(text: str, tables: dict[str, str]) -> str:
 
 def tables() -> dict[str, str]:
     """Return all tables by name."""
-    return {
-        'topics': topic_table(node_topics()),
-        'tracker_node parameters': parameter_table(TrackerConfig),
-        'solver_node parameters': parameter_table(SolverConfig),
-    }
+    # The tables are those of this package, whatever plug-ins are installed beside it.
+    with patch.object(registry, '_entries', _own_entries):
+        return {
+            'topics': topic_table(node_topics()),
+            'tracker_node parameters': parameter_table(TrackerConfig),
+            'solver_node parameters': parameter_table(SolverConfig),
+        }
+
+
+def _own_entries(group: str) -> dict[str, EntryPoint]:
+    entries = entry_points(group=group)
+    return {entry.name: entry for entry in entries if entry.value.startswith('vr_ik.')}
 
 
 def parameter_table(cls: type[Config]) -> str:

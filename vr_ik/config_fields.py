@@ -25,6 +25,8 @@ from vr_ik.errors import ConfigError, UnknownNameError
 Choices = tuple[str, ...] | Callable[[], tuple[str, ...]]
 Number = int | float
 
+_KINDS = {float: 'a number', int: 'a whole number', bool: 'true or false', str: 'text'}
+
 
 @dataclass(frozen=True)
 class Param:
@@ -108,7 +110,7 @@ def from_mapping(cls: type[ConfigT], mapping: Mapping[str, Any]) -> ConfigT:
     known = [name for name, _, _ in parameters(cls)]
     for name in mapping:
         if name not in known:
-            raise UnknownNameError(f'parameter of {cls.__name__}', str(name), known)
+            raise UnknownNameError('parameter', str(name), known)
     return cls(**mapping)
 
 
@@ -144,7 +146,7 @@ def _checked(name: str, kind: Any, info: Param, value: Any) -> Any:
     if kind is float and type(value) is int:
         value = float(value)
     if type(value) is not kind:
-        raise bad_value(name, value, f'it must be of type {kind.__name__}')
+        raise bad_value(name, value, f'it must be {_KINDS[kind]}')
     if kind is float and not math.isfinite(value):
         raise bad_value(name, value, 'it must be a finite number')
     choices = info.valid_choices()

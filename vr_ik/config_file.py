@@ -59,7 +59,7 @@ def load_config(cls: type[ConfigT], path: Path | str, node_name: str) -> ConfigT
         merged = {name: value for name, value in for_all.items() if name not in foreign} | own
         return from_mapping(cls, {k: v for k, v in merged.items() if k not in _OF_ROS})
     except VrIkError as error:
-        raise ConfigError(f'{path}: {error}') from error
+        raise ConfigError(f'{path}, {node_name}: {error}') from error
 
 
 def _read(path: Path) -> Any:
@@ -67,6 +67,9 @@ def _read(path: Path) -> Any:
         return yaml.load(path.read_text(encoding='utf-8'), Loader=_Loader)
     except OSError as error:
         raise ConfigError(f'The file cannot be read: {error.strerror}.') from error
+    except yaml.MarkedYAMLError as error:
+        line = '' if error.problem_mark is None else f', in line {error.problem_mark.line + 1}'
+        raise ConfigError(f'The file is not valid YAML: {error.problem}{line}.') from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         reason = ' '.join(str(error).split())
         raise ConfigError(f'The file is not valid YAML: {reason}.') from error
@@ -75,7 +78,7 @@ def _read(path: Path) -> Any:
 def _sections(tree: Any, node: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (last part of the node's name, its parameters); namespaces may be nested."""
     if not isinstance(tree, Mapping):
-        where = f"below '{node}'" if node else 'at the top'
+        where = f"below '{node}'" if node else f'at the top{"" if tree else " of the empty file"}'
         raise ConfigError(f"A mapping 'node_name: {_SECTION}: ...' is expected {where}.")
     for key, value in tree.items():
         if key == _SECTION:

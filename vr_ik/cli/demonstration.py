@@ -133,7 +133,7 @@ class Demonstration:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _wait_for_first(self, measures: Measures, watch: _Watch) -> None:
-        hint = 'Still waiting: on the very first run the solver is compiled, for about 20 s ...'
+        hint = 'Still waiting: the machine is busy, or compiles the solver for the first time ...'
         for waited_s in watch.ticks(_POLL_PERIOD_S):
             if measures.instant is not None and measures.instant.devices:
                 return  # each of the publishers has been found

@@ -27,7 +27,17 @@ from vr_ik.evaluation.metrics import Figures, motion_figures, overall_figures
 from vr_ik.evaluation.reconstruction import input_roles, POINTS, reconstruct
 from vr_ik.evaluation.recordings import Recording
 
-_COLUMNS = ('head', 'hands', 'feet', 'hips', 'elbows', 'knees', 'upper_joints', 'all_joints')
+_COLUMNS = (
+    'head',
+    'hands',
+    'feet',
+    'hips',
+    'elbows',
+    'knees',
+    'knees_on_shin',
+    'upper_joints',
+    'all_joints',
+)
 
 
 def compare(

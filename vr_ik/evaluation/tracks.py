@@ -36,6 +36,7 @@ GROUPS = {
     'elbow': 'elbows',
     'forearm': 'elbows',
     'knee': 'knees',
+    'knee_on_shin': 'knees_on_shin',
     'shin': 'knees',
     'upper_arm': 'shoulders',
     'shoulder': 'shoulders',
@@ -77,7 +78,8 @@ def _device_tracks(r: Reconstruction) -> Iterator[Track]:
     """Yield every device.
 
     One that went in is where calibration put it on its link. One that was held out is fixed to
-    its link, as solved, at the first frame.
+    its link, as solved, at the first frame. A knee's device that sits on the thigh is also
+    compared as if it were on the shin, as some publications have it.
     """
     for role, true in r.recording.poses.items():
         if r.recording.joints and role not in r.roles:
@@ -89,6 +91,10 @@ def _device_tracks(r: Reconstruction) -> Iterator[Track]:
             offset = inverse_pose(link[0]) @ true[0]
         valid = np.ones(len(true), bool) if r.recording.joints else _steady(true)
         yield Track(role, False, link @ offset, true, valid)
+        if role not in r.roles and mount.link.endswith('thigh'):
+            shin = r.link(f'{role[:2]}shin')
+            on_shin = shin @ (inverse_pose(shin[0]) @ true[0])
+            yield Track(f'{role}_on_shin', False, on_shin, true, valid)
 
 
 def _joint_tracks(r: Reconstruction) -> Iterator[Track]:

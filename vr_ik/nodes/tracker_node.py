@@ -78,7 +78,7 @@ class TrackerNode(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(_DEVICES_PERIOD_S, self._look_at_devices, clock=steady)
         self.get_logger().info(
-            f"Ready: backend '{config.backend}' at {config.rate_hz:g} Hz, "
+            f"Started: backend '{config.backend}' at {config.rate_hz:g} Hz, "
             f"devices in '{config.world_frame}'."
         )
 
