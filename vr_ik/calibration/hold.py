@@ -26,6 +26,7 @@ from vr_ik.types import Array, TrackingFrame
 HOLD_S = 0.5
 """How long the pose must be held."""
 _STILL_M = 0.04
+_LOOK_PERIOD_S = 0.1
 _SEEN = 0.5
 """Share of the frames in which a device must be there."""
 
@@ -47,6 +48,26 @@ def calibrate_held(frames: Sequence[TrackingFrame]) -> Calibration:
             if len(seen) >= _SEEN * len(held)
         }
     )
+
+
+def find_held(frames: Sequence[TrackingFrame]) -> tuple[int, Calibration]:
+    """Return the first frame at which a pose to calibrate from has been held, and what it gives.
+
+    Raises `CalibrationError` with the reason that came last, where there is no such frame.
+    """
+    reason = 'No device is tracked.'
+    begin, looked_ns = 0, 0
+    for end, frame in enumerate(frames):
+        if frame.stamp_ns - looked_ns < _LOOK_PERIOD_S * 1e9:
+            continue
+        looked_ns = frame.stamp_ns
+        while frame.stamp_ns - frames[begin].stamp_ns > HOLD_S * 1e9:
+            begin += 1
+        try:
+            return end, calibrate_held(frames[begin : end + 1])
+        except CalibrationError as error:
+            reason = str(error)
+    raise CalibrationError(f'No T-pose or A-pose is held anywhere. At the end: {reason}')
 
 
 def _steady(role: str, poses: Array) -> Array:

@@ -48,7 +48,7 @@ def users(folder: Path) -> tuple[str, ...]:
 def save(calibration: Calibration, user: str, folder: Path) -> Path:
     """Write a user's calibration; the old one is replaced only once the new one is written."""
     path = _path(user, folder)
-    text = yaml.safe_dump(_as_mapping(calibration), sort_keys=False)
+    text = yaml.safe_dump(as_mapping(calibration), sort_keys=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix('.new')
@@ -81,7 +81,8 @@ def _path(user: str, folder: Path) -> Path:
     return folder / f'{user}.yaml'
 
 
-def _as_mapping(calibration: Calibration) -> dict[str, Any]:
+def as_mapping(calibration: Calibration) -> dict[str, Any]:
+    """Return what is stored of a calibration, in plain types."""
     mounts = {}
     for role, mount in calibration.mounts.items():
         at = mount.pose_link_from_device

@@ -27,7 +27,7 @@ from vr_ik.errors import VrIkError
 
 def eval_(
     data: Annotated[
-        list[Path], typer.Argument(metavar='DATA...', help='Folders, .npz or .bvh files.')
+        list[Path], typer.Argument(metavar='DATA...', help='Folders, .npz or .bvh files, bags.')
     ],
     points: Annotated[
         str, typer.Option(metavar='3|6|all', help='Headset and hands; waist and feet, too; all.')

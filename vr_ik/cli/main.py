@@ -20,6 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from vr_ik import __version__
+from vr_ik.cli.calibrate import calibrate
 from vr_ik.cli.demo import demo
 from vr_ik.cli.doctor import doctor
 from vr_ik.cli.eval import eval_
@@ -69,7 +70,7 @@ def vr_ik(
     """VR tracking into a moving body and a moving robot, on ROS 2."""
 
 
-for command in (demo, simulate_openvr, run, urdf, doctor):
+for command in (demo, simulate_openvr, run, calibrate, urdf, doctor):
     app.command()(command)
 app.command('eval')(eval_)
 

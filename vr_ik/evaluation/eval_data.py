@@ -17,24 +17,31 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.evaluation.mocap import read_mocap
-from vr_ik.evaluation.recordings import read_vive, Recording
+from vr_ik.evaluation.recordings import read_bag, read_vive, Recording
+from vr_ik.io.bags import is_bag
 
 
 def read_recordings(paths: Sequence[Path]) -> list[Recording]:
     """Read every recording in the given files and folders; raise `VrIkError` where there is none.
 
-    Files: .npz of raw SteamVR poses, .bvh of motion capture.
+    Files: .npz of raw SteamVR poses, .bvh of motion capture; folders of bags.
     """
     recordings: list[Recording] = []
     for path in paths:
+        if is_bag(path):
+            recordings.append(read_bag(path, SolverConfig()))
+            continue
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         known = [file for file in files if file.suffix in ('.npz', '.bvh')]
         if not path.exists():
             raise VrIkError(f"There is no '{path}'.")
         if not known:
-            raise VrIkError(f"'{path}' holds no recordings; known: .npz (SteamVR poses), .bvh.")
+            raise VrIkError(
+                f"'{path}' holds no recordings; known: .npz (SteamVR poses), .bvh, bags."
+            )
         for file in known:
             recordings.extend(read_vive(file) if file.suffix == '.npz' else [read_mocap(file)])
     return recordings

@@ -74,7 +74,9 @@ def reconstruct(
 
     Of devices that are held out, calibration learns nothing but which bone they are worn on.
     """
-    calibration = calibrate_standing({role: poses[0] for role, poses in recording.poses.items()})
+    calibration = calibrate_standing(
+        {role: p[0] for role, p in recording.poses.items() if np.isfinite(p[0]).all()}
+    )
     frames = recording.frames(roles)
     if refined:
         worn = refine(calibration.wearing(roles), frames)

@@ -20,7 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
+from vr_ik.calibration.hold import find_held
+from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
+from vr_ik.io.bags import read_tracking
 from vr_ik.math.openvr_axes import poses_from_openvr
 from vr_ik.math.rotations import poses_from_quaternions
 from vr_ik.types import Array, TrackingFrame
@@ -47,7 +50,7 @@ class Recording:
     name: str
     rate_hz: float
     poses: Mapping[str, Array]
-    """By role: (frames, 4, 4) pose_world_from_device, REP-103 axes."""
+    """By role: (frames, 4, 4) pose_world_from_device, REP-103 axes; NaN where it was lost."""
     joints: Mapping[str, Array] = field(default_factory=dict)
     """By link of the human model: (frames, 3) true position of the joint at its origin [m]."""
 
@@ -91,3 +94,17 @@ def _vive_recording(name: str, values: Array, tags: Array) -> Recording:
         _VIVE_RATE_HZ,
         {_VIVE_ROLES[str(tag)]: poses[:, i] for i, tag in enumerate(tags)},
     )
+
+
+def read_bag(path: Path, config: SolverConfig) -> Recording:
+    """Read a recorded session from the moment on at which a calibration pose was held."""
+    frames = read_tracking(path, config)
+    frames = frames[find_held(frames)[0] :]
+    roles = sorted({name for frame in frames for name in frame.names})
+    poses = np.full((len(roles), len(frames), 4, 4), np.nan)
+    for i, frame in enumerate(frames):
+        for name, pose in zip(frame.names, frame.poses, strict=True):
+            poses[roles.index(name), i] = pose
+    seconds = (frames[-1].stamp_ns - frames[0].stamp_ns) * 1e-9
+    rate_hz = (len(frames) - 1) / seconds if seconds > 0.0 else 1.0
+    return Recording(path.name, rate_hz, dict(zip(roles, poses, strict=True)))

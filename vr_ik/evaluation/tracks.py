@@ -82,7 +82,7 @@ def _device_tracks(r: Reconstruction) -> Iterator[Track]:
     compared as if it were on the shin, as some publications have it.
     """
     for role, true in r.recording.poses.items():
-        if r.recording.joints and role not in r.roles:
+        if (r.recording.joints and role not in r.roles) or role not in r.calibration.mounts:
             continue
         mount = r.calibration.mounts[role]
         link = r.link(mount.link)
@@ -123,6 +123,7 @@ def rigid_baseline(r: Reconstruction, track: Track) -> Track | None:
 def _steady(poses: Array) -> Array:
     """Tell of each frame whether the device came there in no jump."""
     moved = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
+    # What is not a number, because the device was lost, is no small step either.
     return np.concatenate(([True], moved <= _JUMP_M))
 
 

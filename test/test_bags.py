@@ -1,0 +1,131 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Recorded sessions: a bag comes back as frames, a calibrated user, an evaluation."""
+
+import json
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import get_typestore, Stores
+from typer.testing import CliRunner
+
+from vr_ik.calibration import storage
+from vr_ik.cli.main import app
+from vr_ik.config import SolverConfig
+from vr_ik.errors import VrIkError
+from vr_ik.io.bags import read_tracking
+from vr_ik.io.tf_cdr_writer import FrameEncoder
+from vr_ik.trackers.simulated import SIMULATED_ROLES
+from vr_ik.trackers.simulated_user import SimulatedUser
+from vr_ik.types import TrackingFrame
+
+HEIGHT_M = 1.62
+RATE_HZ = 60.0
+STORE = get_typestore(Stores.ROS2_JAZZY)
+LOST = range(300, 320)
+
+
+def session(seconds):
+    """A user who moves, holds a T-pose, moves again, and loses a foot for a while."""
+    user = SimulatedUser(HEIGHT_M)
+    frames = []
+    for i in range(int(seconds * RATE_HZ)):
+        t = i / RATE_HZ
+        user_s = 6.0 + t if t < 1.0 else max(0.0, t - 2.0)
+        roles = tuple(r for r in SIMULATED_ROLES if not (r == 'l_foot' and i in LOST))
+        poses = user.device_poses(user.q_at(user_s), roles)
+        frames.append(TrackingFrame(10**18 + round(i * 1e9 / RATE_HZ), roles, poses))
+    return frames
+
+
+def write_bag(path, frames, plugin=StoragePlugin.MCAP, topic='/tf'):
+    encoder = FrameEncoder('vr_world', '')
+    with Writer(path, version=9, storage_plugin=plugin) as bag:
+        tf = bag.add_connection(topic, 'tf2_msgs/msg/TFMessage', typestore=STORE)
+        text = bag.add_connection('/chatter', 'std_msgs/msg/String', typestore=STORE)
+        String = STORE.types['std_msgs/msg/String']
+        for frame in frames:
+            bag.write(tf, frame.stamp_ns, bytes(encoder.encode(frame)))
+            words = STORE.serialize_cdr(String(data='hello'), 'std_msgs/msg/String')
+            bag.write(text, frame.stamp_ns, words)
+    return path
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory):
+    return write_bag(tmp_path_factory.mktemp('bags') / 'session', session(8.0))
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize('plugin', list(StoragePlugin))
+def test_frames_come_back_as_they_were(tmp_path, plugin):
+    frames = session(2.0)
+    read = read_tracking(write_bag(tmp_path / 'bag', frames, plugin), SolverConfig())
+    assert [frame.stamp_ns for frame in read] == [frame.stamp_ns for frame in frames]
+    for a, b in zip(read, frames, strict=True):
+        assert a.names == b.names
+        np.testing.assert_allclose(a.poses, b.poses, atol=1e-12)
+
+
+def test_what_is_no_session_is_refused_with_the_reason(tmp_path):
+    with pytest.raises(VrIkError, match='cannot be read'):
+        read_tracking(tmp_path, SolverConfig())
+    other = write_bag(tmp_path / 'other', session(1.0))
+    with pytest.raises(VrIkError, match="'world' to 'hmd'"):
+        read_tracking(other, SolverConfig(world_frame='world'))
+    static = write_bag(tmp_path / 'static', session(1.0), topic='/tf_static')
+    with pytest.raises(VrIkError, match='no tracked devices'):
+        read_tracking(static, SolverConfig())
+
+
+def test_a_user_is_measured_from_a_bag(bag, tmp_path):
+    config, out = tmp_path / 'c.yaml', tmp_path / 'out.json'
+    config.write_text(f'solver_node:\n  ros__parameters:\n    users_folder: {tmp_path}/users\n')
+    result = invoke('calibrate', bag, '--user', 'short', '--config', config, '--json', out)
+    assert result.exit_code == 0, result.output
+    saved = storage.load('short', tmp_path / 'users')
+    assert abs(saved.proportions.height - HEIGHT_M) < 0.03 * HEIGHT_M
+    assert set(saved.mounts) == set(SIMULATED_ROLES)
+    assert json.loads(out.read_text())['devices'].keys() == saved.mounts.keys()
+    assert invoke('calibrate', '--list', '--config', config).stdout == 'short\n'
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'part'), [([], 'Name a bag'), (['nowhere'], 'cannot be read')]
+)
+def test_calibrate_says_what_is_wrong(arguments, part):
+    result = invoke('calibrate', *arguments)
+    assert result.exit_code == 2
+    assert part in result.output
+
+
+def test_a_bag_without_a_calibration_pose_is_refused(tmp_path):
+    moving = write_bag(tmp_path / 'moving', session(1.0))
+    result = invoke('calibrate', moving)
+    assert result.exit_code == 2
+    assert 'No T-pose or A-pose' in result.output
+
+
+def test_a_bag_can_be_evaluated(bag, tmp_path):
+    out = tmp_path / 'out.json'
+    result = invoke('eval', bag, '--points', '6', '--json', out, '--no-refine')
+    assert result.exit_code == 0, result.output
+    figures = json.loads(out.read_text())
+    assert figures['mean']['head'] < 5.0 and figures['mean']['hands'] < 5.0
+    assert figures['frames'] < 8.0 * RATE_HZ - 60
