@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from vr_ik.body.heading import Heading
+from vr_ik.body.heading_by_cases import HeadingByCases
 from vr_ik.body.human import human_urdf
 from vr_ik.body.posture import joint_stiffness, rest_posture
 from vr_ik.calibration.calibration import Calibration
@@ -168,6 +169,18 @@ def test_an_arm_goes_to_rest_without_haste_when_its_device_is_lost():
 
 def at(yaw, position=(0.0, 0.0, 1.6)):
     return pose(rotation_from_rpy(0.0, 0.0, yaw), np.array(position))
+
+
+def test_by_cases_an_unsteady_head_leaves_the_trunk_and_a_steady_one_turns_it():
+    heading = HeadingByCases()
+    hands = (at(0.0, (0.3, 0.3, 1.0)), at(0.0, (0.3, -0.3, 1.0)))
+    for _ in range(60):
+        assert abs(heading.follow(at(0.0), hands, 0.01)) < 1e-9
+    assert abs(heading.follow(at(0.9), hands, 0.01)) < 1e-9
+    turned = (at(0.9, (0.0, 0.4, 1.0)), at(0.9, (0.4, 0.0, 1.0)))
+    for _ in range(200):
+        yaw = heading.follow(at(0.9), turned, 0.01)
+    assert abs(yaw - 0.9) < 0.01
 
 
 def test_the_trunk_faces_where_head_and_hands_do():

@@ -56,6 +56,8 @@ ROLES = (
 SPINES = ('natural', 'stiff', 'rigid')
 """How readily the joints of the spine leave their rest posture."""
 
+HEADINGS = ('weighed', 'by_cases')
+
 _LARGEST_FACTOR = 1e3
 
 UNIVERSES = ('seated', 'standing', 'raw')
@@ -231,6 +233,12 @@ class SolverConfig(Config):
     trackers: tuple[str, ...] = param(ROLES, 'Devices to follow, where present.', choices=ROLES)
     device_weights: str = param(
         '', "Factors on the weights of single devices: 'waist=0.5, l_foot=2'."
+    )
+    heading: str = param(
+        'weighed',
+        'Where the trunk faces while nothing on it is tracked: by what head and hands tell, or by '
+        'the cases of the literature.',
+        choices=HEADINGS,
     )
     spine: str = param('natural', 'How the spine bends.', choices=SPINES)
     solver: str = param('body', 'Solver: a plug-in of vr_ik.solvers.', choices=_solver_names)

@@ -74,7 +74,7 @@ class Pipeline:
         self._mounts = _mounts_in_use(config, calibration, self.model)
         self.roles = tuple(self._mounts)
         """Devices that are followed where present, in the order of the solver's tasks."""
-        self._stand_ins = StandIns(calibration, self.model)
+        self._stand_ins = StandIns(calibration, self.model, config.heading)
         mounts = [*self._mounts.values(), *self._stand_ins.mounts.values()]
         weights = np.array((config.position_weight, config.orientation_weight))
         factors = config.weight_factors()

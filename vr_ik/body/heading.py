@@ -49,11 +49,7 @@ class Heading:
 
     def follow(self, head: Array, hands: tuple[Array, Array] | None, seconds: float) -> float:
         """Return the yaw [rad], from pose_world_from_hmd and those of left and right hand."""
-        look = head[:2, 0]
-        if math.hypot(*look) < _LEVEL:
-            # Looking straight down or up: what was forward now points up or down.
-            look = head[:2, 2] if head[2, 0] < 0.0 else -head[:2, 2]
-        forward = look / max(math.hypot(*look), 1e-9)
+        forward = look_direction(head)
         if hands is not None:
             across = (hands[0] - hands[1])[:2, 3]
             normal = np.array([across[1], -across[0]])
@@ -69,3 +65,12 @@ class Heading:
             behind = math.remainder(yaw - self._yaw, 2.0 * math.pi)
             self._yaw += behind - max(-_FARTHEST, min(behind, _FARTHEST))
         return self._yaw
+
+
+def look_direction(head: Array) -> Array:
+    """Return the level unit vector (2,) in which pose_world_from_hmd looks."""
+    look = head[:2, 0]
+    if math.hypot(*look) < _LEVEL:
+        # Looking straight down or up: what was forward now points up or down.
+        look = head[:2, 2] if head[2, 0] < 0.0 else -head[:2, 2]
+    return np.asarray(look / max(math.hypot(*look), 1e-9))

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from vr_ik.body.heading import Heading
+from vr_ik.body.heading_by_cases import HeadingByCases
 from vr_ik.body.mounts import device_mounts
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.kinematics.model import RobotModel
@@ -37,12 +38,17 @@ _FLOOR_WEIGHT = 0.05
 # s/m^2: what holds the pelvis back, so that it does not sway with the hands.
 _INERTIA = 1e-4
 
+_HEADINGS: Mapping[str, type[Heading] | type[HeadingByCases]] = {
+    'weighed': Heading,
+    'by_cases': HeadingByCases,
+}
+
 
 class StandIns:
     """Targets and weights of what is not tracked, frame by frame."""
 
-    def __init__(self, calibration: Calibration, model: RobotModel) -> None:
-        """Take the body; of the upper body, the pelvis is all that needs a stand-in."""
+    def __init__(self, calibration: Calibration, model: RobotModel, heading: str) -> None:
+        """Take the body and how to find its heading; an upper body needs but the pelvis."""
         nominal = device_mounts(calibration.proportions)
         self.mounts = {
             role: nominal[role] for role in ROLES if nominal[role].link in model.link_names
@@ -50,7 +56,7 @@ class StandIns:
         """By role, in the order of the targets: where the device would be worn."""
         self._hip_half_width_m = calibration.proportions.hip_half_width
         self._ankle_m = calibration.floor_m + calibration.proportions.ankle_height
-        self._heading = Heading()
+        self._heading = _HEADINGS[heading]()
 
     def reset(self) -> None:
         """Forget the past."""
