@@ -48,6 +48,7 @@ EXTRAS = {
     'viewer': ['viser>=1.0', 'yourdfpy>=0.0.56'],
     'openvr': ['openvr>=2.12'],
     'plots': ['matplotlib>=3.7'],
+    'tune': ['dask[distributed]>=2024.5'],
     'test': [
         'colcon-common-extensions',
         'example-robot-data',

@@ -21,11 +21,14 @@ from hypothesis import strategies as st
 import numpy as np
 
 from vr_ik.kinematics.model import RobotModel
+from vr_ik.math.rotations import log_rotation
 from vr_ik.types import Array, Task
 
 KINDS = ('revolute', 'revolute', 'revolute', 'continuous', 'prismatic', 'fixed')
 # Of position and orientation.
 WEIGHTS = ((1.0, 0.0), (1.0, 0.1), (0.0, 1.0), (0.0, 0.0))
+NOT_FINITE = (np.nan, np.inf, -np.inf)
+SPOILS = ('no', 'no', 'far', 'root', 'line', 'very far', 'nan')
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,11 @@ class Case:
     targets: Array
 
 
-def random_urdf(rng: np.random.Generator) -> str:
-    """Return a tree of 2 to 9 links with random joints; some at one point, some mimic another."""
+def random_urdf(rng: np.random.Generator, straight: bool = False) -> str:
+    """Return a tree of 2 to 9 links with random joints; some at one point, some mimic another.
+
+    A straight one has all its links on one line when its joints are at zero.
+    """
     count = int(rng.integers(2, 10))
     parts = [f'<link name="l{i}"/>' for i in range(count)]
     movable: list[str] = []
@@ -49,6 +55,8 @@ def random_urdf(rng: np.random.Generator) -> str:
         kind = str(rng.choice(KINDS))
         xyz = rng.uniform(-0.5, 0.5, 3) if rng.uniform() < 0.7 else np.zeros(3)
         rpy = rng.uniform(-3.0, 3.0, 3) if rng.uniform() < 0.5 else np.zeros(3)
+        if straight:
+            xyz, rpy = np.array([0.0, 0.0, abs(xyz[2])]), np.zeros(3)
         axis = np.eye(3)[rng.integers(3)] if rng.uniform() < 0.6 else rng.normal(size=3)
         lower, upper = sorted(rng.uniform(-2.5, 2.5, 2))
         if rng.uniform() < 0.1:
@@ -78,7 +86,8 @@ def cases(draw: st.DrawFn) -> Case:
     """Draw a robot with tasks, and targets within reach, out of it, at the root, at limits."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     floating = draw(st.booleans())
-    model = RobotModel.from_urdf(random_urdf(rng), floating_base=floating)
+    straight = draw(st.booleans())
+    model = RobotModel.from_urdf(random_urdf(rng, straight), floating_base=floating)
     links = rng.choice(model.link_names, size=draw(st.integers(1, 3)))
     tasks = []
     for link in links:
@@ -92,18 +101,40 @@ def cases(draw: st.DrawFn) -> Case:
         joints = q_truth[model.first_q :]
         joints[:] = np.where(np.isfinite(bound), bound, joints)
     targets = np.array([model.link_pose(q_truth, task.link) @ task.offset for task in tasks])
-    _spoil(rng, draw(st.sampled_from(('no', 'no', 'far', 'root', 'very far', 'nan'))), targets)
-    return Case(model, tasks, model.random(rng), targets)
+    q_start = model.neutral() if straight else model.random(rng)
+    if model.nq > 0 and draw(st.integers(0, 9)) == 0:
+        q_start[rng.integers(model.nq)] = rng.choice(NOT_FINITE)
+    _spoil(rng, draw(st.sampled_from(SPOILS)), targets)
+    return Case(model, tasks, q_start, targets)
 
 
 def _spoil(rng: np.random.Generator, how: str, targets: Array) -> None:
-    """Move one target out of reach, to the root, to where squares overflow, or make it no pose."""
+    """Move one target far away, along a line, to where squares overflow; or make it no pose."""
     target = targets[rng.integers(len(targets))]
     if how == 'far':
         target[:3, 3] = rng.normal(size=3) * 10.0 ** rng.uniform(0.5, 6.0)
     elif how == 'root':
         target[:3, 3] = 0.0
+    elif how == 'line':
+        target[:3, 3] = (0.0, 0.0, rng.uniform(-1.0, 1.0))
     elif how == 'very far':
         target[:3, 3] = rng.normal(size=3) * 1e200
     elif how == 'nan':
-        target[rng.integers(3), rng.integers(4)] = rng.choice([np.nan, np.inf, -np.inf])
+        target[rng.integers(3), rng.integers(4)] = rng.choice(NOT_FINITE)
+
+
+def within_limits(model: RobotModel, q: Array) -> bool:
+    joints = q[model.first_q :]
+    return bool((joints >= model.lower).all() and (joints <= model.upper).all())
+
+
+def true_errors(
+    model: RobotModel, tasks: list[Task], q: Array, targets: Array
+) -> tuple[Array, Array]:
+    """Return position and rotation errors of the tasks by forward kinematics."""
+    positions, rotations = [], []
+    for task, target in zip(tasks, targets):
+        pose = model.link_pose(q, task.link) @ task.offset
+        positions.append(np.linalg.norm(pose[:3, 3] - target[:3, 3]))
+        rotations.append(np.linalg.norm(log_rotation(target[:3, :3] @ pose[:3, :3].T)))
+    return np.array(positions), np.array(rotations)

@@ -66,6 +66,13 @@ def test_the_nearest_point_of_an_ellipse_is_on_it_and_no_other_is_nearer(a, b, x
     assert math.hypot(u - x, v - y) <= nearest + 1e-9
 
 
+@given(seed=seeds)
+def test_a_cone_of_all_directions_limits_nothing(seed):
+    limits = np.full(4, math.pi)
+    for direction in directions(np.random.default_rng(seed), 5):
+        assert (np.array(limit_to_cone(*direction, limits)) == direction).all()
+
+
 @given(seed=seeds, limits=st.tuples(angles, angles, angles, angles))
 def test_a_limited_direction_is_within_the_cone_and_one_within_it_stays(seed, limits):
     rng = np.random.default_rng(seed)

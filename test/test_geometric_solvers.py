@@ -13,12 +13,11 @@
 # limitations under the License.
 
 
-"""Laws of the geometric solvers on any URDF: finite, within limits, honest, deterministic."""
+"""Laws of the geometric solvers alone, beside those in `test_solver_interface`."""
 
-import math
 from typing import Any
 
-from geometric_support import cases
+from geometric_support import cases, true_errors
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
@@ -28,7 +27,6 @@ from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf
 from vr_ik.errors import ConfigError, UnknownNameError, VrIkError
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.math.rotations import log_rotation
 from vr_ik.solvers.base import make_solver
 from vr_ik.solvers.ccd import CyclicCoordinateDescent
 from vr_ik.types import Status, Task
@@ -60,55 +58,11 @@ def human():
     return RobotModel.from_urdf(human_urdf(Proportions.from_height(1.75)), floating_base=True)
 
 
-def within_limits(model, q):
-    joints = q[model.first_q :]
-    return bool((joints >= model.lower).all() and (joints <= model.upper).all())
-
-
-def true_errors(model, tasks, q, targets):
-    """Return position and rotation errors of the tasks by forward kinematics."""
-    positions, rotations = [], []
-    for task, target in zip(tasks, targets, strict=True):
-        pose = model.link_pose(q, task.link) @ task.offset
-        positions.append(np.linalg.norm(pose[:3, 3] - target[:3, 3]))
-        rotations.append(np.linalg.norm(log_rotation(target[:3, :3] @ pose[:3, :3].T)))
-    return np.array(positions), np.array(rotations)
-
-
-@pytest.mark.parametrize('name, options', SOLVERS)
-@settings(max_examples=150)
-@given(case=cases())
-def test_any_case_gives_a_pose_within_limits_and_the_truth_about_it(name, options, case):
-    solver = make_solver(name, case.model, case.tasks, max_iterations=15, **options)
-    result = solver.solve(case.q_start, case.targets)
-    again = solver.solve(case.q_start, case.targets)
-    assert np.isfinite(result.q).all() and within_limits(case.model, result.q)
-    if case.model.floating_base:
-        assert np.linalg.norm(result.q[3:7]) == pytest.approx(1.0)
-    assert (result.q == again.q).all() and result.status is again.status
-    if not np.isfinite(case.targets).all():
-        assert result.status is Status.FAILED
-        return
-    if np.abs(case.targets).max() > 1e150:  # Its square is no number, so neither is the error.
-        return
-    weights = solver.weights
-    positions, rotations = true_errors(case.model, case.tasks, result.q, case.targets)
-    used = weights.max(axis=1) > 0.0
-    scale = 1.0 + np.abs(case.targets).max()
-    assert np.abs(result.position_errors - positions)[used].max(initial=0.0) < 1e-9 * scale
-    assert np.abs(result.orientation_errors - rotations)[used].max(initial=0.0) < 1e-6
-    met = (positions[weights[:, 0] > 0.0] <= 1e-4).all() and (
-        rotations[weights[:, 1] > 0.0] <= 1e-3
-    ).all()
-    assert (result.status is Status.CONVERGED) == met
-    assert 0 <= result.iterations <= 15
-
-
 @pytest.mark.parametrize('name, options', SOLVERS)
 @settings(max_examples=50)
 @given(case=cases())
 def test_no_solve_ends_worse_than_it_began(name, options, case):
-    if not np.isfinite(case.targets).all() or np.abs(case.targets).max() > 1e150:
+    if not (np.isfinite(case.q_start).all() and np.abs(case.targets).max() < 1e150):
         return
     solver = make_solver(name, case.model, case.tasks, max_iterations=5, **options)
     start = case.model.clamp(case.q_start)
@@ -225,23 +179,6 @@ def test_moving_the_world_moves_the_solution_with_it(human, name, seed):
 
 
 @pytest.mark.parametrize('name', NAMES)
-@pytest.mark.parametrize('bad', [math.nan, math.inf, -math.inf])
-def test_bad_values_give_a_finite_pose_and_say_so(panda, human, name, bad):
-    for model, link in ((panda, 'panda_link8'), (human, 'l_wrist')):
-        solver = make_solver(name, model, [Task(link)])
-        q = model.neutral()
-        target = model.link_pose(q, link)[None].copy()
-        target[0, 1, 3] = bad
-        result = solver.solve(q, target)
-        assert result.status is Status.FAILED
-        assert (result.q == model.clamp(q)).all()
-        q[-1] = bad
-        result = solver.solve(q, model.link_pose(model.neutral(), link)[None].copy())
-        assert result.status is Status.FAILED
-        assert np.isfinite(result.q).all() and within_limits(model, result.q)
-
-
-@pytest.mark.parametrize('name', NAMES)
 def test_zero_weight_switches_a_task_off(human, name):
     solver = make_solver(name, human, [Task(link) for link in TRACKED])
     q = human.neutral()
@@ -251,21 +188,6 @@ def test_zero_weight_switches_a_task_off(human, name):
     result = solver.solve(q, targets)
     assert result.status is Status.CONVERGED
     assert np.abs(result.q - q).max() < 1e-9
-
-
-@pytest.mark.parametrize('name', NAMES)
-def test_a_new_solver_does_the_same_as_a_used_one(panda, name):
-    rng = np.random.default_rng(4)
-    cases = [
-        (panda.random(rng), panda.link_pose(panda.random(rng), 'panda_link8')[None].copy())
-        for _ in range(5)
-    ]
-    used = make_solver(name, panda, [Task('panda_link8')])
-    for case in cases:
-        used.solve(*case)
-    for case in cases:
-        fresh = make_solver(name, panda, [Task('panda_link8')])
-        assert (fresh.solve(*case).q == used.solve(*case).q).all()
 
 
 def test_no_visit_of_ccd_makes_the_cost_larger(human):

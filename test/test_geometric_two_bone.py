@@ -13,11 +13,9 @@
 # limitations under the License.
 
 
-"""Laws of two-bone limbs: trigonometry, poles, and the solver `two_bone` on arms and legs."""
+"""Laws of the solver `two_bone` on arms and legs, and of its poles."""
 
-import math
-
-from hypothesis import given, strategies as st
+from hypothesis import strategies as st
 import numpy as np
 import pytest
 from robots import urdf_path
@@ -26,88 +24,10 @@ from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf
 from vr_ik.errors import ConfigError
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.math.rotations import exp_rotation
 from vr_ik.solvers.base import make_solver
-from vr_ik.solvers.chains import chain_from_points
-from vr_ik.solvers.two_bone_chain import turn_to_pole, two_bone_chain
 from vr_ik.types import Status, Task
 
 seeds = st.integers(0, 2**32 - 1)
-lengths = st.floats(0.05, 2.0)
-
-
-def directions(rng, count):
-    vectors = rng.normal(size=(count, 3))
-    return vectors / np.linalg.norm(vectors, axis=1)[:, None]
-
-
-def solved(chain, target, pole):
-    out = np.empty_like(chain)
-    distance = two_bone_chain(chain, np.array(target, np.float64), np.array(pole), out)[1]
-    return out[:, :3], distance
-
-
-@given(seed=seeds, upper=lengths, lower=lengths, share=st.floats(0.01, 0.99))
-def test_the_elbow_bends_as_trigonometry_says_and_points_to_the_pole(seed, upper, lower, share):
-    rng = np.random.default_rng(seed)
-    shoulder = rng.normal(size=3)
-    bones = directions(rng, 2) * ((upper,), (lower,))
-    chain = chain_from_points(np.vstack((shoulder, shoulder + np.cumsum(bones, axis=0))))
-    reach = abs(upper - lower) + share * (upper + lower - abs(upper - lower))
-    target = shoulder + reach * directions(rng, 1)[0]
-    pole = shoulder + rng.normal(size=3)
-    points, distance = solved(chain, target, pole)
-    assert distance < 1e-9
-    assert np.linalg.norm(np.diff(points, axis=0), axis=1) == pytest.approx([upper, lower])
-    inner = np.arccos(np.clip((upper**2 + lower**2 - reach**2) / (2.0 * upper * lower), -1.0, 1.0))
-    to_shoulder, to_wrist = points[0] - points[1], points[2] - points[1]
-    found = np.arccos(np.clip(to_shoulder @ to_wrist / (upper * lower), -1.0, 1.0))
-    assert found == pytest.approx(inner, abs=1e-5)
-    # No other place on the circle about shoulder and wrist is nearer to the pole.
-    axis = (target - shoulder) / reach
-    for angle in np.linspace(0.0, 2.0 * math.pi, 37):
-        other = shoulder + exp_rotation(axis * angle) @ (points[1] - shoulder)
-        assert np.linalg.norm(points[1] - pole) <= np.linalg.norm(other - pole) + 1e-9
-
-
-@given(seed=seeds, upper=lengths, lower=lengths, excess=st.floats(1.0, 1e3))
-def test_out_of_reach_the_limb_is_straight_or_folded(seed, upper, lower, excess):
-    rng = np.random.default_rng(seed)
-    bones = directions(rng, 2) * ((upper,), (lower,))
-    chain = chain_from_points(np.vstack((np.zeros(3), np.cumsum(bones, axis=0))))
-    direction, pole = directions(rng, 2)
-    points, distance = solved(chain, excess * (upper + lower) * direction, pole)
-    assert points[2] == pytest.approx((upper + lower) * direction, abs=1e-6)
-    assert distance == pytest.approx((excess - 1.0) * (upper + lower), abs=1e-6)
-    near = abs(upper - lower) / excess
-    points, distance = solved(chain, near * direction, pole)
-    assert distance == pytest.approx(abs(upper - lower) - near, abs=1e-6)
-    assert np.linalg.norm(np.diff(points, axis=0), axis=1) == pytest.approx([upper, lower])
-
-
-@given(seed=seeds)
-def test_a_pole_turns_inner_joints_only_and_keeps_the_bones(seed):
-    rng = np.random.default_rng(seed)
-    points = np.vstack((np.zeros(3), np.cumsum(directions(rng, 4), axis=0)))
-    chain, pole = chain_from_points(points), rng.normal(size=3) * 3.0
-    turn_to_pole(chain, pole)
-    assert (chain[[0, -1], :3] == points[[0, -1]]).all()
-    bones = np.linalg.norm(np.diff(chain[:, :3], axis=0), axis=1)
-    assert bones == pytest.approx(np.ones(4), abs=1e-9)
-    # The last inner joint is nearest to the pole among its places; the others have moved since.
-    before, joint, after = chain[-3:, :3]
-    axis = (after - before) / np.linalg.norm(after - before)
-    for angle in np.linspace(0.0, 2.0 * math.pi, 37):
-        other = before + exp_rotation(axis * angle) @ (joint - before)
-        assert np.linalg.norm(joint - pole) <= np.linalg.norm(other - pole) + 1e-9
-
-
-def test_two_bones_refuse_what_is_not_finite():
-    chain = chain_from_points(np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0]]))
-    points, distance = solved(chain, (math.nan, 0, 0), (0.0, 0.0, 1.0))
-    assert distance == math.inf and (points == chain[:, :3]).all()
-    points, distance = solved(chain, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
-    assert distance < 1e-9 and np.isfinite(points).all()
 
 
 @pytest.fixture(scope='module')

@@ -25,6 +25,7 @@ from vr_ik.config_fields import bad_value, Config, describe, from_mapping, param
 __all__ = [
     'describe',
     'from_mapping',
+    'option_map',
     'replace',
     'ROLES',
     'serial_map',
@@ -66,15 +67,39 @@ def _check_frames(world_frame: str, **others: str) -> None:
 
 def serial_map(parameter: str, text: str) -> dict[str, str]:
     """Return serial -> name of a parameter's text 'SERIAL=name, SERIAL=name'."""
-    names: dict[str, str] = {}
+    return _pairs(parameter, text, 'serial', 'SERIAL=name')
+
+
+def option_map(parameter: str, text: str) -> dict[str, Any]:
+    """Return name -> value of a parameter's text 'option=value, option=value'.
+
+    Several words or numbers, with spaces between them, are a list.
+    """
+    pairs = _pairs(parameter, text, 'option', 'option=value')
+    values = {name: [_number_or_name(word) for word in v.split()] for name, v in pairs.items()}
+    return {name: words[0] if len(words) == 1 else words for name, words in values.items()}
+
+
+def _pairs(parameter: str, text: str, key: str, form: str) -> dict[str, str]:
+    """Return what stands before and after each '=' of a list with commas."""
+    pairs: dict[str, str] = {}
     for entry in filter(None, (part.strip() for part in text.split(','))):
-        serial, equals, name = (part.strip() for part in entry.partition('='))
-        if not (serial and equals and name):
-            raise bad_value(parameter, entry, "it must be 'SERIAL=name, SERIAL=name'")
-        if serial in names:
-            raise bad_value(parameter, text, f"the serial '{serial}' is there twice")
-        names[serial] = name
-    return names
+        name, equals, value = (part.strip() for part in entry.partition('='))
+        if not (name and equals and value):
+            raise bad_value(parameter, entry, f"it must be '{form}, {form}'")
+        if name in pairs:
+            raise bad_value(parameter, text, f"the {key} '{name}' is there twice")
+        pairs[name] = value
+    return pairs
+
+
+def _number_or_name(text: str) -> int | float | bool | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {'true': True, 'false': False}.get(text, text)
 
 
 def _solver_names() -> tuple[str, ...]:
@@ -202,6 +227,10 @@ class SolverConfig(Config):
     orientation_tolerance_deg: float = param(
         3.0, 'Rotation error at which a device counts as met.', 'deg', minimum=1e-6, maximum=90.0
     )
+    solver_options: str = param(
+        '',
+        "Further options of the solver (docs/solvers.md): 'damping=0.2, ball_joints=euler'.",
+    )
     position_weight: float = param(
         1.0, 'Weight of squared position errors.', '1/m^2', minimum=0.0, maximum=1e6
     )
@@ -237,8 +266,9 @@ class SolverConfig(Config):
     )
 
     def __post_init__(self) -> None:
-        """Check every value, the frame names, and the arm span against the height."""
+        """Check every value, the frame names, the options, and the arm span for the height."""
         super().__post_init__()
+        option_map('solver_options', self.solver_options)
         _check_frames(self.world_frame, frame_prefix=self.frame_prefix)
         shortest_m, longest_m = (r * self.user_height_m for r in ARM_SPAN_TO_HEIGHT_RANGE)
         if self.arm_span_m and not shortest_m <= self.arm_span_m <= longest_m:

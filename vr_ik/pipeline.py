@@ -33,7 +33,7 @@ from vr_ik.body.mounts import device_mounts, Mount
 from vr_ik.body.posture import joint_stiffness, rest_posture, start_postures
 from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
-from vr_ik.config import SolverConfig
+from vr_ik.config import option_map, SolverConfig
 from vr_ik.errors import ConfigError
 from vr_ik.filters.clean import CleanLimits, FrameCleaner
 from vr_ik.filters.one_euro import OneEuro, Smoothing
@@ -55,6 +55,7 @@ class Solution:
     status: Status
     position_errors: dict[str, float]
     """Distance of each device in use from where the body puts it [m]."""
+    iterations: int
     solve_time_s: float
 
 
@@ -113,7 +114,7 @@ class Pipeline:
         self._cleaner.clean(frame, self.targets, self.confidence)
         if not self.confidence.any():
             still = np.zeros(self.model.nv)
-            return Solution(frame.stamp_ns, self._q, still, Status.FAILED, {}, 0.0)
+            return Solution(frame.stamp_ns, self._q, still, Status.FAILED, {}, 0, 0.0)
         if self._smoother is not None:
             seconds = self._seconds_since(frame.stamp_ns)
             self._smoother.smooth(seconds, self.confidence, self.targets)
@@ -134,7 +135,9 @@ class Pipeline:
             )
             if known
         }
-        return Solution(frame.stamp_ns, q, velocity, result.status, errors, solve_time_s)
+        return Solution(
+            frame.stamp_ns, q, velocity, result.status, errors, result.iterations, solve_time_s
+        )
 
     def _guess_trunk(self, stamp_ns: int) -> None:
         """Hold the pelvis upright, facing as head and hands do, while nothing on it is tracked."""
@@ -240,7 +243,7 @@ def _mounts_in_use(
 
 
 def _solver(config: SolverConfig, model: RobotModel, mounts: dict[str, Mount]) -> Solver:
-    """Make the configured solver; it gets those of our settings that it knows."""
+    """Make the configured solver; it gets those of our settings that it knows, and its own."""
     tasks = [
         Task(
             mount.link,
@@ -258,9 +261,9 @@ def _solver(config: SolverConfig, model: RobotModel, mounts: dict[str, Mount]) -
     }
     options = registry.load(registry.SOLVERS, config.solver).Options
     known = {field.name for field in fields(options)}
-    solver = make_solver(
-        config.solver, model, tasks, **{k: v for k, v in settings.items() if k in known}
-    )
+    given = {name: value for name, value in settings.items() if name in known}
+    given |= option_map('solver_options', config.solver_options)
+    solver = make_solver(config.solver, model, tasks, **given)
     if isinstance(solver, PostureSolver):
         solver.posture[:] = rest_posture(model)
         solver.posture_weights[:] = config.posture_weight * joint_stiffness(model)

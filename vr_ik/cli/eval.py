@@ -20,9 +20,8 @@ from typing import Annotated
 
 import typer
 
-from vr_ik.cli.files import check_writable, write_text
+from vr_ik.cli.files import check_folder, check_writable, write_text
 from vr_ik.config import SolverConfig
-from vr_ik.errors import VrIkError
 
 
 def eval_(
@@ -56,8 +55,8 @@ def eval_(
 
     if json_file is not None:
         check_writable(json_file)
-    if plot is not None and not plot.is_dir():
-        raise VrIkError(f"There is no folder '{plot}' to draw into.")
+    if plot is not None:
+        check_folder(plot)
     solvers = solver or [SolverConfig().solver]
     figures = compare(data, points, solvers, refine, Smoothing() if smooth else None, plot)
     if json_file is not None:

@@ -150,7 +150,9 @@ def read_amc(path: Path, skeleton: Skeleton) -> dict[str, Array]:
         rows = [frame.get(name, []) for frame in frames]
         bad = next((i for i, row in enumerate(rows, start=1) if len(row) != width), None)
         if bad is not None or not rows:
-            raise VrIkError(f"'{path}': frame {bad or 1} does not have {width} values of '{name}'.")
+            raise VrIkError(
+                f"'{path}': frame {bad or 1} does not have {width} values of '{name}'."
+            )
         motion[name] = np.array(rows)
         motion[name][:, 3 if name == ROOT else 0 :] *= skeleton.angle_unit
     return motion
@@ -216,9 +218,7 @@ def _parents(path: Path, lines: list[str]) -> dict[str, str]:
     return parents
 
 
-def _bones(
-    path: Path, lines: list[str], parents: dict[str, str], angle_unit: float
-) -> list[Bone]:
+def _bones(path: Path, lines: list[str], parents: dict[str, str], angle_unit: float) -> list[Bone]:
     bones = []
     fields: dict[str, list[str]] = {}
     for words in map(str.split, lines):

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""A body with optical markers to be fitted: skeleton (ASF), motion (AMC) and markers (C3D) of HDM05.
+"""A body with optical markers to be fitted: skeleton, motion and markers (ASF, AMC, C3D) of HDM05.
 
 M. Mueller et al., "Documentation: mocap database HDM05", 2007. As in K. Erleben and S. Andrews
 2018, with the conventions of the code they published: 58 degrees of freedom with a moving root
@@ -37,8 +37,7 @@ _METRES_PER_INCH = 0.0254
 _METRES_PER_MM = 1e-3
 # The markers' x, y and z axes are the skeleton's z, x and y.
 _MARKER_AXES = [1, 2, 0]
-# The bones that carry the markers.
-_MARKERS = {
+MARKERS = {
     'head': ('LFHD', 'RFHD', 'LBHD', 'RBHD'),
     'lowerneck': ('C7',),
     'lowerback': ('T10',),
@@ -64,6 +63,7 @@ _MARKERS = {
     'rfoot': ('RANK', 'RHEE'),
     'rtoes': ('RTOE', 'RMT5'),
 }
+"""The markers, by the bones that carry them."""
 # How much wider than what the motion uses the limits are.
 _WIDENED = 0.05
 
@@ -82,6 +82,21 @@ class MarkerFit:
     truth: Array
     """(frames, nq): the recorded motion, which fits exactly."""
 
+    @property
+    def positions_on_bodies(self) -> Array:
+        """(frames, markers, 3): each marker on the body that carries its link [m]."""
+        poses = [self.model.placement(link).pose_body_from_frame for link in self.links]
+        turned = np.einsum('mij,fmj->fmi', np.array(poses)[:, :3, :3], self.offsets)
+        placed: Array = turned + np.array(poses)[:, :3, 3]
+        return placed
+
+    @property
+    def target_poses(self) -> Array:
+        """(frames, markers, 4, 4): the targets as solvers take them; they do not turn."""
+        poses = np.tile(np.eye(4), (*self.targets.shape[:2], 1, 1))
+        poses[..., :3, 3] = self.targets
+        return poses
+
 
 def read_marker_fit(asf: Path, amc: Path, c3d: Path, limited: bool) -> MarkerFit:
     """Read a recording; the limits, if any, are what its motion uses and a little more."""
@@ -99,8 +114,8 @@ def read_marker_fit(asf: Path, amc: Path, c3d: Path, limited: bool) -> MarkerFit
                 )
     model = skeleton.model(scale, _THUMBS, limits)
     truth = configurations(skeleton, motion, model, scale)
-    names = [name for group in _MARKERS.values() for name in group]
-    links = tuple(link for link, group in _MARKERS.items() for _ in group)
+    names = [name for group in MARKERS.values() for name in group]
+    links = tuple(link for link, group in MARKERS.items() for _ in group)
     targets = _positions(c3d, names, len(truth))
     return MarkerFit(model, links, _offsets(model, links, truth, targets), targets, truth)
 

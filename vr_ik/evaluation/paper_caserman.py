@@ -14,25 +14,39 @@
 
 """Tables III to V of P. Caserman, P. Achenbach and S. Goebel 2019, on their own recordings.
 
-Protocol of the paper: each limb alone, warm start from the frame before (the bind pose at first),
-parameters of Table III, both errors with the same weight, joints clamped in every iteration;
-errors and iterations are averaged over all calls of a recording, then over the recordings.
-Deviations: the solvers here return the best configuration they saw, not the last; a rotation error
-is a rotation vector and a step one of Euler angles, where the paper's code has it the other way
-round; `jt` never steps beyond the optimum of the linear model; `jpi` is the true pseudo-inverse,
-where that code inverts a singular matrix for the legs; times are medians, from Python.
+Protocol: each limb alone, warm start from the frame before (the bind pose at first), parameters of
+Table III, both errors with the same weight, joints clamped in every iteration; errors and
+iterations are averaged over all calls of a recording, then over the recordings. The first table is
+measured as their code does it: a joint is a rotation, its limits clamp Euler angles, the rotation
+error is three Euler angles, and errors are those before the last step. The second one has the same
+limbs as URDF chains of hinges (about x, y, z of each bone, in this order) under the solvers as
+anybody calls them: they keep the best configuration seen, rest only when the step neither changes
+nor gains, and errors are those of the result.
+Deviations in both: `jt` never steps beyond the optimum of the linear model; `jpi` is the true
+pseudo-inverse, where their code inverts a singular matrix for the legs; `sdls` has the speeds of
+the joints from their own columns, as Buss and Kim do, where their code takes others; y of the
+shoulder ends at 90 instead of 105 deg, as the middle one of three Euler angles does; times are
+medians of calls from Python, on another machine. Limits are those of Table I: those of their
+published code differ.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter_ns
 
 import numpy as np
+from rich.table import Table
 
-from vr_ik.evaluation.vive_limbs import Limb, read_vive, Recording
-from vr_ik.solvers.base import make_solver, Solver
+from vr_ik.evaluation.paper import Column, comparison, data_files, Figures, Progress
+from vr_ik.evaluation.plotting import pyplot, save
+from vr_ik.evaluation.vive_limbs import FILES, Limb, read_vive, Recording
+from vr_ik.solvers.base import make_solver
+from vr_ik.solvers.bone_chain import solve_bones
+from vr_ik.solvers.jacobian import JacobianSolver
 from vr_ik.types import Array, Task
 
+KEY = 'seed004'
+TITLE = 'Caserman et al. 2019'
 FOLDER = 'vive_2019'
 """Where the recordings are in the data folder."""
 METHODS = ('jt', 'jpi', 'dls', 'svd', 'svd_dls', 'sdls')
@@ -45,46 +59,102 @@ PAPER = {
     'sdls': {'mm': 98.0, 'deg': 1.776, 'iterations': 7.717, 'us': 209.3},
 }
 """The paper's Tables IV and V."""
+URDF = 'urdf'
+"""Key of a method's figures on URDF chains."""
+COLUMNS = (
+    Column('mm', 'position [mm]', 1),
+    Column('deg', 'rotation [deg]', 2),
+    Column('iterations', 'iterations', 2),
+    Column('us', 'time [us]', 1),
+)
 
-Progress = Callable[[float, str], None]
-"""Called with the share done, 0 to 1, and what is being done."""
+_LimbRun = Callable[[Limb, JacobianSolver, Recording], Array]
 
 
-def caserman_table(
-    data: Path, methods: Sequence[str] = METHODS, progress: Progress = lambda share, text: None
-) -> dict[str, dict[str, float]]:
-    """Return mm, deg, iterations and us of each method on the recordings in data/vive_2019."""
+def run(data: Path, progress: Progress) -> Figures:
+    """Measure each method on their chains of bones and on URDF chains."""
+    data_files(data, FOLDER, FILES)
     limbs, recordings = read_vive(data / FOLDER)
-    table = {}
-    for i, method in enumerate(methods):
-        solvers = [make_solver(method, limb.model, [Task(limb.link, 1.0, 1.0)]) for limb in limbs]
-        rows = []
+    figures: Figures = {}
+    for i, method in enumerate(METHODS):
+        solvers = [_solver(method, limb) for limb in limbs]
+        rows: dict[_LimbRun, list[Array]] = {_run_bones: [], _run_urdf: []}
         for k, recording in enumerate(recordings):
-            progress((i + k / len(recordings)) / len(methods), f'{method}: {recording.name}')
-            rows.append(_recording_row(limbs, solvers, recording))
-        mm, deg, iterations, us = np.mean(rows, axis=0)
-        table[method] = {'mm': mm, 'deg': deg, 'iterations': iterations, 'us': us}
+            progress((i + k / len(recordings)) / len(METHODS), f'{method}: {recording.name}')
+            for run_limb, means in rows.items():
+                pairs = zip(limbs, solvers, strict=True)
+                means.append(_means([run_limb(*pair, recording) for pair in pairs]))
+        figures[method] = {**_named(rows[_run_bones]), URDF: _named(rows[_run_urdf])}
     progress(1.0, 'done')
-    return table
+    return figures
 
 
-def _recording_row(
-    limbs: Sequence[Limb], solvers: Sequence[Solver], recording: Recording
-) -> tuple[float, float, float, float]:
-    """Return mean errors [mm, deg], mean iterations and median time [us] of all calls."""
-    calls = np.concatenate(
-        [
-            _solve_limb(limb, solver, recording.targets[limb.device])
-            for limb, solver in zip(limbs, solvers, strict=True)
-        ]
-    )
-    mm, deg, iterations = calls[:, :3].mean(axis=0)
-    return mm, deg, iterations, float(np.median(calls[:, 3]))
+def tables(figures: Figures) -> list[Table]:
+    """Return both tables, ours beside Tables IV and V."""
+    on_urdf = {method: row[URDF] for method, row in figures.items()}
+    return [
+        comparison('Tables IV and V, on their chains of bones', COLUMNS, figures, PAPER),
+        comparison('The same limbs as URDF chains', COLUMNS, on_urdf, PAPER),
+    ]
 
 
-def _solve_limb(limb: Limb, solver: Solver, targets: Array) -> Array:
-    """Return (frames, 4): errors [mm, deg], iterations and time [us] of each call."""
+def plots(figures: Figures, folder: Path) -> list[Path]:
+    """Draw each column of Tables IV and V as bars."""
+    figure, axes = pyplot().subplots(1, len(COLUMNS), figsize=(13, 3.5))
+    places = np.arange(len(figures))
+    shown = {
+        'paper': {method: PAPER[method] for method in figures},
+        'bones': figures,
+        'URDF': {method: row[URDF] for method, row in figures.items()},
+    }
+    for axis, column in zip(axes, COLUMNS, strict=True):
+        for i, (name, rows) in enumerate(shown.items()):
+            heights = [row[column.key] for row in rows.values()]
+            axis.bar(places + 0.27 * (i - 1), heights, 0.25, label=name)
+        axis.set_xticks(places, list(figures), rotation=45)
+        axis.set_ylabel(column.title)
+    axes[-1].set_yscale('log')
+    axes[0].legend()
+    return [save(figure, folder, f'{KEY}_tables_4_5')]
+
+
+def _solver(method: str, limb: Limb) -> JacobianSolver:
+    solver = make_solver(method, limb.model, [Task(limb.link, 1.0, 1.0)])
+    assert isinstance(solver, JacobianSolver)
+    return solver
+
+
+def _means(calls: list[Array]) -> Array:
+    """Return mean errors [mm, deg], mean iterations and median time [us] of all limbs' calls."""
+    rows = np.concatenate(calls)
+    return np.append(rows[:, :3].mean(axis=0), np.median(rows[:, 3]))
+
+
+def _named(means: list[Array]) -> dict[str, float]:
+    """Return the mean over the recordings, by the names of the columns."""
+    values = np.mean(means, axis=0)
+    return {column.key: float(value) for column, value in zip(COLUMNS, values, strict=True)}
+
+
+def _run_bones(limb: Limb, solver: JacobianSolver, recording: Recording) -> Array:
+    """Return (frames, 4): errors [mm, deg], iterations and time [us] of their loop."""
+    rotations = np.tile(np.eye(3).ravel(), (len(limb.bones), 1))
+    roots = np.hstack((recording.hip[:, :3, :3].reshape(-1, 9), recording.hip[:, :3, 3]))
+    targets = recording.hip @ recording.targets[limb.device]
+    errors = np.empty(2)
+    calls = np.empty((len(targets), 4))
+    for row, root, target in zip(calls, roots, targets, strict=True):
+        start_ns = perf_counter_ns()
+        row[2] = solve_bones(limb.bones, solver.settings, root, target, rotations, errors)
+        row[3] = 1e-3 * (perf_counter_ns() - start_ns)
+        row[:2] = 1e3 * errors[0], np.degrees(errors[1])
+    return calls
+
+
+def _run_urdf(limb: Limb, solver: JacobianSolver, recording: Recording) -> Array:
+    """Return (frames, 4): errors [mm, deg], iterations and time [us] of the solver."""
     q = limb.model.neutral()
+    targets = recording.targets[limb.device]
     calls = np.empty((len(targets), 4))
     for row, target in zip(calls, targets[:, None], strict=True):
         start_ns = perf_counter_ns()

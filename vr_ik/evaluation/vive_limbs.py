@@ -15,8 +15,9 @@
 """The arms and legs, and the recorded targets, of P. Caserman et al. 2019 (HTC Vive, 2019).
 
 The hip's pose is copied and there is no spine: every limb is a chain of its own in the hip's
-frame, with the degrees of freedom and the limits of the paper's Table I. The paper does not say
-in which order a joint's axes follow each other; here it is x, y, z of the bone.
+frame, with the degrees of freedom and the limits of the paper's Table I. As a model, a joint has
+hinges about x, y and z of the bone, in this order; as the paper's code has them, joints are
+rotations (`solvers.bone_chain`).
 """
 
 from dataclasses import dataclass
@@ -31,10 +32,12 @@ from vr_ik.errors import VrIkError
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.kinematics.urdf import Joint, Urdf
 from vr_ik.math.rotations import poses_from_quaternions
+from vr_ik.solvers.bone_chain import AXES, BONE, LOWER, UPPER
 from vr_ik.types import Array
 
 FILES = ('skeleton.json', 'targets.npz')
 _HIP = 'Hips'
+_Limits = dict[str, dict[str, tuple[float, float]]]
 # Table I [deg], by the bone that a joint moves, of the left side: the right one mirrors y and z.
 # It has +-105 deg for y of the shoulder, but the middle one of three Euler angles ends at 90 deg.
 _ARM = {
@@ -61,6 +64,8 @@ class Limb:
     """Name of its target: 'lHand', 'rHand', 'lFoot' or 'rFoot'."""
     link: str
     model: RobotModel
+    bones: Array
+    """(n, 21): the rows of `solvers.bone_chain`, on the hip."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +75,8 @@ class Recording:
     name: str
     targets: dict[str, Array]
     """(frames, 4, 4) pose_hip_from_target, by device."""
+    hip: Array
+    """(frames, 4, 4) pose_world_from_hip, z up."""
 
 
 def read_vive(folder: Path) -> tuple[tuple[Limb, ...], tuple[Recording, ...]]:
@@ -78,16 +85,12 @@ def read_vive(folder: Path) -> tuple[tuple[Limb, ...], tuple[Recording, ...]]:
         if not (folder / name).is_file():
             raise VrIkError(f"'{folder}' has no {name}; it needs {' and '.join(FILES)}.")
     bones = {bone['name']: bone for bone in json.loads((folder / FILES[0]).read_text())['bones']}
-    limbs = []
-    for side, letter in (('Left', 'l'), ('Right', 'r')):
-        arm, leg = f'{side}HandFinger1', f'{side}Foot'
-        limbs.append(Limb(f'{letter}Hand', arm, _limb_model(bones, side, _ARM, arm)))
-        limbs.append(Limb(f'{letter}Foot', leg, _limb_model(bones, side, _LEG, leg)))
+    limbs = tuple(make_limb(bones, device) for device in ('lHand', 'lFoot', 'rHand', 'rFoot'))
     with np.load(folder / FILES[1]) as arrays:
         devices = [str(device) for device in arrays['devices']]
         names = sorted(name for name in arrays.files if name != 'devices')
         recordings = tuple(_recording(name, devices, arrays[name]) for name in names)
-    return tuple(limbs), recordings
+    return limbs, recordings
 
 
 def _recording(name: str, devices: list[str], samples: Array) -> Recording:
@@ -96,39 +99,63 @@ def _recording(name: str, devices: list[str], samples: Array) -> Recording:
         device: _Z_UP_FROM_Y_UP @ poses_from_quaternions(frames[:, i, :3], frames[:, i, 3:])
         for i, device in enumerate(devices)
     }
-    pose_hip_from_world = np.linalg.inv(poses.pop('hip'))
+    hip = poses.pop('hip')
+    pose_hip_from_world = np.linalg.inv(hip)
     targets = {
         device: np.ascontiguousarray(pose_hip_from_world @ pose) for device, pose in poses.items()
     }
-    return Recording(name, targets)
+    return Recording(name, targets, hip)
 
 
-def _limb_model(
-    bones: dict[str, Any], side: str, limits: dict[str, dict[str, tuple[float, float]]], end: str
-) -> RobotModel:
-    """Return the chain from the hip to the bone `end`."""
+def make_limb(bones: dict[str, Any], device: str) -> Limb:
+    """Return the chain from the hip to the bone of a device.
+
+    `bones` are by name: each has a 'parent' and a 'local' pose (4, 4) on it in the bind pose.
+    """
+    side = 'Left' if device.startswith('l') else 'Right'
+    limits, end = (_ARM, 'HandFinger1') if device.endswith('Hand') else (_LEG, 'Foot')
+    end = side + end
     chain: list[str] = []
     bone = end
     while bone != _HIP:
         chain.insert(0, bone)
         bone = bones[bone]['parent']
     joints: list[Joint] = []
+    rows = np.zeros((len(chain), BONE))
     link = _HIP
-    for bone in chain:
-        axes = limits.get(bone.removeprefix(side), {})
-        joints.append(_joint(link, f'{bone}_0' if axes else bone, np.array(bones[bone]['local'])))
-        for i, (axis, (lower, upper)) in enumerate(axes.items(), start=1):
-            if side == 'Right' and axis != 'x':
-                lower, upper = -upper, -lower
-            child = bone if i == len(axes) else f'{bone}_{i}'
-            joints.append(_joint(f'{bone}_{i - 1}', child, np.eye(4), axis, lower, upper))
+    for row, bone in zip(rows, chain, strict=True):
+        local = np.array(bones[bone]['local'])
+        axes = {
+            axis: np.radians(
+                (-upper, -lower) if side == 'Right' and axis != 'x' else (lower, upper)
+            )
+            for axis, (lower, upper) in limits.get(bone.removeprefix(side), {}).items()
+        }
+        row[:9], row[9:AXES] = local[:3, :3].ravel(), local[:3, 3]
+        for axis, (lower, upper) in axes.items():
+            row[[start + 'xyz'.index(axis) for start in (AXES, LOWER, UPPER)]] = 1.0, lower, upper
+        joints += _bone_joints(link, bone, local, axes)
         link = bone
     links = (_HIP, *(joint.child for joint in joints))
-    return RobotModel(Urdf(end, _HIP, links, tuple(joints)))
+    return Limb(device, end, RobotModel(Urdf(end, _HIP, links, tuple(joints))), rows)
+
+
+def _bone_joints(parent: str, bone: str, local: Array, axes: dict[str, Array]) -> list[Joint]:
+    """Return a hinge for each axis of a bone, after what is fixed of it."""
+    joints = [_joint(parent, f'{bone}_0' if axes else bone, local)]
+    for i, (axis, (lower, upper)) in enumerate(axes.items(), start=1):
+        child = bone if i == len(axes) else f'{bone}_{i}'
+        joints.append(_joint(f'{bone}_{i - 1}', child, np.eye(4), axis, lower, upper))
+    return joints
 
 
 def _joint(
-    parent: str, child: str, placement: Array, axis: str = '', lower: float = 0.0, upper: float = 0.0
+    parent: str,
+    child: str,
+    placement: Array,
+    axis: str = '',
+    lower: float = 0.0,
+    upper: float = 0.0,
 ) -> Joint:
     return Joint(
         name=child,
@@ -137,8 +164,8 @@ def _joint(
         child=child,
         pose_parent_from_joint=placement,
         axis=np.array(_AXES[axis or 'x']),
-        lower=math.radians(lower),
-        upper=math.radians(upper),
+        lower=lower,
+        upper=upper,
         velocity=math.inf,
         mimic=None,
     )

@@ -15,10 +15,10 @@
 """Ball joints along the exponential map, where a URDF has three hinges that meet in one point.
 
 K. Erleben and S. Andrews, "Solving inverse kinematics using exact Hessian matrices", 2018, section
-4: Euler angles (4.1) lock when the first and the last axis fall together; the exponential map (4.2,
-after F. S. Grassia 1998) does not. Here it is taken about where the joint is now, R exp(w), so that
-its derivatives at w = 0 are turns about the axes of the moved body, and w stays small. A step in w
-is then turned into angles of the three hinges, which have the limits.
+4: Euler angles (4.1) lock when the first and the last axis fall together; the exponential map
+(4.2, after F. S. Grassia 1998) does not. Here it is taken about where the joint is now, R exp(w),
+so that its derivatives at w = 0 are turns about the axes of the moved body, and w stays small. A
+step in w is then turned into angles of the three hinges, which have the limits.
 """
 
 import math
@@ -70,10 +70,10 @@ def find_ball_joints(tree: Tree, task_bodies: Ints) -> Ints:
         first = tree.body_ints[middle, PARENT] if middle >= 0 else -1
         if first < 0 or taken[[first, middle, last]].any():
             continue
-        if single[last] and through[middle] and through[first]:
-            if _meets(tree, middle) and _meets(tree, last):
-                balls.append((first, middle, last))
-                taken[[first, middle, last]] = True
+        hinges = single[last] and through[middle] and through[first]
+        if hinges and _meets(tree, middle) and _meets(tree, last):
+            balls.append((first, middle, last))
+            taken[[first, middle, last]] = True
     return np.array([(*ball, 1) for ball in balls], np.int64).reshape(-1, 4)
 
 

@@ -206,7 +206,7 @@ def update_inverse(
 
 @inlined_kernel
 def _search(p: Problem, w: Work, cost: float, length: float) -> float:
-    """Follow w.direction until it gains enough; write where and the step, return the cost there."""
+    """Follow w.direction until it gains enough; write step and w.q_try, return the cost there."""
     cost_try = math.inf
     for _ in range(_MAX_SHORTENINGS):
         gain = 0.0

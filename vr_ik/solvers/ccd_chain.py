@@ -24,7 +24,14 @@ import math
 import numpy as np
 
 from vr_ik.kinematics.compiled import kernel
-from vr_ik.solvers.chains import copy_chain, distance, sideways, turn_between, turn_chain
+from vr_ik.solvers.chains import (
+    copy_chain,
+    distance,
+    LENGTH,
+    sideways,
+    turn_between,
+    turn_chain,
+)
 from vr_ik.types import Array
 
 # Columns of the joints' limits.
@@ -77,7 +84,8 @@ def ccd_chain(
             return iteration + 1, gap
         if abs(before - gap) < _REST * tolerance:
             bends += 1
-            if bends > _MAX_BENDS or not _bend_straight(out, target, root_first):
+            is_done = bends > _MAX_BENDS or _is_too_far(out, target)
+            if is_done or not _bend_straight(out, target, root_first):
                 return iteration + 1, gap
     return max_iterations, gap
 
@@ -98,6 +106,15 @@ def _turn_joint(chain: Array, i: int, target: Array, limit: float) -> None:
     )
     if cosine < 1.0:
         turn_chain(chain, i, u, v, w, sine, cosine)
+
+
+@kernel
+def _is_too_far(chain: Array, target: Array) -> bool:
+    """Tell whether a target is further from the root than the chain is long."""
+    total = 0.0
+    for i in range(chain.shape[0] - 1):
+        total += chain[i, LENGTH]
+    return distance(chain[0], target) > total
 
 
 @kernel

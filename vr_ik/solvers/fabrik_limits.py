@@ -60,7 +60,8 @@ def limit_to_cone(x: float, y: float, z: float, angles: Array) -> tuple[float, f
 
 @kernel
 def _in_ellipse(x: float, y: float, a: float, b: float) -> bool:
-    return x * x * b * b + y * y * a * a <= a * a * b * b
+    # The half axes count one by one too: without one of them the equation holds for too much.
+    return abs(x) <= a and abs(y) <= b and x * x * b * b + y * y * a * a <= a * a * b * b
 
 
 @kernel

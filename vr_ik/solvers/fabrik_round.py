@@ -24,6 +24,10 @@ with a target of its own (sections 4.1 and 4.2), goes where it fits all of them 
 common joint that is the centroid of section 4.1. Stage 2 starts from the root, back in its place
 unless it is free to move, and gives each joint the value within limits that leads its bone to
 where stage 1 wants the end of it.
+
+A ball joint of a URDF is three hinges, each with limits of its own; where these keep the stages
+from bringing the targets nearer, sweeps of coordinate descent (`ccd_round`) from the best pose so
+far take their place: one the first time, and each time more before the stages' next turn.
 """
 
 import math
@@ -31,9 +35,19 @@ from typing import Any
 
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.kinematics.tree import FREE, KIND, PARENT, REVOLUTE
+from vr_ik.solvers.ccd_round import ccd_round
 from vr_ik.solvers.fabrik_fit import DECAY, fit_body, is_fitted, LEAST
 from vr_ik.solvers.geometric_kernel import run
-from vr_ik.solvers.geometric_state import centre, LARGEST_STEP, Problem, Work
+from vr_ik.solvers.geometric_state import (
+    centre,
+    COUNT,
+    evaluate,
+    IDLE,
+    LARGEST_STEP,
+    PAUSE,
+    Problem,
+    Work,
+)
 from vr_ik.solvers.hinge_moves import best_turn, to_local, to_world, turn_terms
 from vr_ik.solvers.joint_points import NEXT, PREVIOUS
 from vr_ik.solvers.joint_steps import (
@@ -47,6 +61,7 @@ from vr_ik.solvers.joint_steps import (
     turn_joint,
 )
 from vr_ik.solvers.root_step import write_root
+from vr_ik.solvers.solve_state import copy
 from vr_ik.types import Array
 
 # Share of a point's pull that a body's orientation has: it settles what the point leaves open.
@@ -55,9 +70,30 @@ _ORIENTATION_PULL = 1e-2
 
 @kernel
 def fabrik_round(p: Problem, w: Work) -> None:
-    """Reach from the targets to the root and back; w.poses are those at w.q."""
+    """Reach from the targets to the root and back, or sweep; w.poses are those at w.q."""
+    notes = w.notes
+    if notes[COUNT] < 0.0 and notes[IDLE] > 0.0:  # The stages have just failed.
+        notes[PAUSE] = 2.0 * notes[PAUSE] + 1.0
+        notes[COUNT] = notes[PAUSE]
+    if notes[COUNT] > 0.0:
+        notes[COUNT] -= 1.0
+        copy(w.q_best, w.q)
+        evaluate(p, w)
+        ccd_round(p, w)
+        return
+    notes[COUNT] = -1.0
+    copy(w.q, w.q_before)
+    _reach_inward(p, w)
+    _reach_outward(p, w)
+    # Steps count from the start of the round.
+    notes[LARGEST_STEP] = 0.0
     for i in range(w.q.shape[0]):
-        w.q_before[i] = w.q[i]
+        notes[LARGEST_STEP] = max(notes[LARGEST_STEP], abs(w.q[i] - w.q_before[i]))
+
+
+@kernel
+def _reach_inward(p: Problem, w: Work) -> None:
+    """Stage 1: write where the bodies should be, from the targets to the root."""
     for body in range(p.body_ints.shape[0] - 1, -1, -1):
         if w.load[body] <= 0.0:
             continue
@@ -66,6 +102,11 @@ def fabrik_round(p: Problem, w: Work) -> None:
         parent = p.body_ints[body, PARENT]
         if parent >= 0 and p.body_ints[body, KIND] != FREE:
             _hang_parent(p, w, body, parent)
+
+
+@kernel
+def _reach_outward(p: Problem, w: Work) -> None:
+    """Stage 2: lead the joints there, from the root on."""
     for body in range(p.body_ints.shape[0]):
         if p.body_ints[body, KIND] == FREE:
             if w.load[body] > 0.0:
@@ -76,10 +117,6 @@ def fabrik_round(p: Problem, w: Work) -> None:
         place_body(p, w, body)
         if w.load[body] > 0.0 and is_own(p, body):
             _lead_bone(p, w, body)
-    # Steps count from the start of the round.
-    w.notes[LARGEST_STEP] = 0.0
-    for i in range(w.q.shape[0]):
-        w.notes[LARGEST_STEP] = max(w.notes[LARGEST_STEP], abs(w.q[i] - w.q_before[i]))
 
 
 @kernel

@@ -29,8 +29,10 @@ MAX_ITERATIONS, POSITION, ORIENTATION, STEP, METHOD, VARIANT = 0, 1, 2, 3, 4, 5
 # Values of the method.
 CCD, FABRIK, FTL, TRIANGULATION, TARGET_TRIANGLE, TWO_BONE = 0, 1, 2, 3, 4, 5
 # Entries of Work.notes: of this round the largest joint step and whether limits held any joint; of
-# the solve the least cost, whether limits held any joint then, rounds without gain, and bends.
-LARGEST_STEP, HELD, BEST, BEST_HELD, IDLE, BENDS = 0, 1, 2, 3, 4, 5
+# the solve the least cost, whether limits held any joint then, rounds without gain, and bends; two
+# for what one method alone counts.
+LARGEST_STEP, HELD, BEST, BEST_HELD, IDLE, BENDS, COUNT, PAUSE = range(8)
+NOTES = 8
 
 
 class Problem(NamedTuple):
@@ -92,7 +94,7 @@ def work_size(tree: Tree, tasks: int, nq: int) -> int:
     bodies = len(tree.body_ints)
     per_body = 12 + 12 + 1 + 1 + 1 + 3 * 4
     per_task = 12 + 2 + RESIDUAL
-    return bodies * per_body + tasks * per_task + 3 * 4 * 4 + 3 * nq + 3 + 12 + 12 + 9 + 6
+    return bodies * per_body + tasks * per_task + 3 * 4 * 4 + 3 * nq + 3 + 12 + 12 + 9 + NOTES
 
 
 @inlined_kernel
@@ -126,7 +128,7 @@ def carve(work: Array, bodies: int, tasks: int, nq: int) -> Work:
         work[i + 3 : i + 15],
         work[i + 15 : i + 27],
         work[i + 27 : i + 36],
-        work[i + 36 : i + 42],
+        work[i + 36 : i + 36 + NOTES],
     )
 
 

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 from vr_ik.config_fields import Config, from_mapping, param
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.solvers import jacobian_kernel
+from vr_ik.solvers import jacobian_kernel, jacobian_steps
 from vr_ik.solvers.kernel_solver import ball_joints_param, KernelSolver
 from vr_ik.types import Task
 
@@ -43,81 +43,69 @@ def _orientation(default: float) -> Any:
     return param(default, 'Rotation error at which a task is met.', 'rad', minimum=0.0)
 
 
-def _step_change() -> Any:
-    return param(
-        1e-4,
-        'Change of the step, summed over the joints, at which the solve has come to rest.',
-        'rad',
-        minimum=0.0,
-    )
-
-
 @dataclass(frozen=True)
-class JtOptions(Config):
-    """Options of the solver `jt`."""
+class JacobianOptions(Config):
+    """What the Jacobian methods have in common; each has its own defaults."""
 
-    gain: float = param(0.35, 'Share of J^T e that a step takes, at most.', minimum=1e-6)
     max_iterations: int = _iterations(10)
     position_tolerance: float = _position(0.01)
     orientation_tolerance: float = _orientation(0.01)
-    step_change_tolerance: float = _step_change()
+    step_change_tolerance: float = param(
+        1e-4,
+        'Change of the step, summed over the joints, at which one that gains nothing is at rest.',
+        'rad',
+        minimum=0.0,
+    )
     ball_joints: str = ball_joints_param()
 
 
 @dataclass(frozen=True)
-class JpiOptions(Config):
+class JtOptions(JacobianOptions):
+    """Options of the solver `jt`."""
+
+    gain: float = param(0.35, 'Share of J^T e that a step takes, at most.', minimum=1e-6)
+
+
+@dataclass(frozen=True)
+class JpiOptions(JacobianOptions):
     """Options of the solver `jpi`."""
 
-    gain: float = param(0.05, 'Share of J^+ e that a step takes.', minimum=1e-6, maximum=1.0)
     max_iterations: int = _iterations(100)
     position_tolerance: float = _position(0.1)
     orientation_tolerance: float = _orientation(0.1)
-    step_change_tolerance: float = _step_change()
-    ball_joints: str = ball_joints_param()
+    gain: float = param(0.05, 'Share of J^+ e that a step takes.', minimum=1e-6, maximum=1.0)
 
 
 @dataclass(frozen=True)
-class DlsOptions(Config):
+class DlsOptions(JacobianOptions):
     """Options of the solvers `dls` and `svd_dls`."""
 
-    damping: float = param(0.2, 'Damping lambda of the step.', minimum=1e-6)
     max_iterations: int = _iterations(20)
     position_tolerance: float = _position(0.001)
-    orientation_tolerance: float = _orientation(0.01)
-    step_change_tolerance: float = _step_change()
-    ball_joints: str = ball_joints_param()
+    damping: float = param(0.2, 'Damping lambda of the step.', minimum=1e-6)
 
 
 @dataclass(frozen=True)
-class SvdOptions(Config):
+class SvdOptions(JacobianOptions):
     """Options of the solver `svd`."""
 
     threshold: float = param(
         0.03, 'Share of the largest singular value below which one is dropped.', minimum=0.0
     )
-    max_iterations: int = _iterations(10)
-    position_tolerance: float = _position(0.01)
-    orientation_tolerance: float = _orientation(0.01)
-    step_change_tolerance: float = _step_change()
-    ball_joints: str = ball_joints_param()
 
 
 @dataclass(frozen=True)
-class SdlsOptions(Config):
+class SdlsOptions(JacobianOptions):
     """Options of the solver `sdls`."""
 
-    max_step: float = param(0.018, 'Largest step of any joint.', 'rad', minimum=1e-6)
     max_iterations: int = _iterations(60)
-    position_tolerance: float = _position(0.01)
-    orientation_tolerance: float = _orientation(0.01)
-    step_change_tolerance: float = _step_change()
-    ball_joints: str = ball_joints_param()
+    max_step: float = param(0.018, 'Largest step of any joint.', 'rad', minimum=1e-6)
 
 
 class JacobianSolver(KernelSolver):
     """Base of the Jacobian methods, which differ in their step rule and its one parameter."""
 
-    Options: ClassVar[type[Config]]
+    Options: ClassVar[type[JacobianOptions]]
     RULE: ClassVar[int]
     PARAMETER: ClassVar[str]
     """The option that is the paper's lambda (its Table II)."""
@@ -125,7 +113,7 @@ class JacobianSolver(KernelSolver):
     def __init__(self, model: RobotModel, tasks: Sequence[Task], **options: Any) -> None:
         """Prepare all buffers; `options` are the fields of `Options`."""
         super().__init__(model, tasks)
-        self.options: Any = from_mapping(self.Options, options)
+        self.options = from_mapping(self.Options, options)
         settings = (
             self.options.max_iterations,
             self.options.position_tolerance,
@@ -143,7 +131,7 @@ class JacobianTranspose(JacobianSolver):
     """The solver `jt`."""
 
     Options = JtOptions
-    RULE = jacobian_kernel.TRANSPOSE
+    RULE = jacobian_steps.TRANSPOSE
     PARAMETER = 'gain'
 
 
@@ -151,7 +139,7 @@ class JacobianPseudoinverse(JacobianSolver):
     """The solver `jpi`."""
 
     Options = JpiOptions
-    RULE = jacobian_kernel.PSEUDOINVERSE
+    RULE = jacobian_steps.PSEUDOINVERSE
     PARAMETER = 'gain'
 
 
@@ -159,7 +147,7 @@ class DampedLeastSquares(JacobianSolver):
     """The solver `dls`."""
 
     Options = DlsOptions
-    RULE = jacobian_kernel.DAMPED
+    RULE = jacobian_steps.DAMPED
     PARAMETER = 'damping'
 
 
@@ -167,7 +155,7 @@ class SingularValues(JacobianSolver):
     """The solver `svd`."""
 
     Options = SvdOptions
-    RULE = jacobian_kernel.TRUNCATED
+    RULE = jacobian_steps.TRUNCATED
     PARAMETER = 'threshold'
 
 
@@ -175,7 +163,7 @@ class DampedSingularValues(JacobianSolver):
     """The solver `svd_dls`: `dls` by singular value decomposition."""
 
     Options = DlsOptions
-    RULE = jacobian_kernel.DAMPED_SINGULAR
+    RULE = jacobian_steps.DAMPED_SINGULAR
     PARAMETER = 'damping'
 
 
@@ -183,5 +171,5 @@ class SelectivelyDamped(JacobianSolver):
     """The solver `sdls`."""
 
     Options = SdlsOptions
-    RULE = jacobian_kernel.SELECTIVE
+    RULE = jacobian_steps.SELECTIVE
     PARAMETER = 'max_step'

@@ -17,7 +17,7 @@
 Each iteration steps, then clamps every joint to its limits, as P. Caserman et al. 2019 do: simple,
 but a joint at its limit does not hand its share of the step over to the others (`lm` and `newton`
 do that). The loop ends when every task is within both tolerances, at the iteration limit, or when
-the step no longer changes. The best configuration seen is the result.
+the step no longer changes and gains no more. The best configuration seen is the result.
 """
 
 import math
@@ -26,14 +26,7 @@ from typing import NamedTuple
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.objective import COMPOSITE, RESIDUAL
 from vr_ik.kinematics.tree import Ints, Tree
-from vr_ik.solvers.jacobian_steps import (
-    damped_singular_step,
-    damped_step,
-    pseudoinverse_step,
-    selective_step,
-    transpose_step,
-    truncated_step,
-)
+from vr_ik.solvers.jacobian_steps import TRUNCATED, write_normal_step, write_singular_step
 from vr_ik.solvers.solve_state import (
     advance,
     CONVERGED,
@@ -53,11 +46,11 @@ from vr_ik.solvers.solve_state import (
     write_result,
     write_start,
 )
-from vr_ik.solvers.task_jacobian import decompose, sum_of_lengths, TASK_ROWS, write_task_jacobian
+from vr_ik.solvers.task_jacobian import TASK_ROWS, write_task_jacobian
 from vr_ik.types import Array
 
-# The step rules; those from TRUNCATED on need the singular value decomposition.
-TRANSPOSE, PSEUDOINVERSE, DAMPED, TRUNCATED, DAMPED_SINGULAR, SELECTIVE = range(6)
+# Steps that no longer change, but are clamped or a fixed share of the way, may still gain.
+_LITTLE_GAINED = 0.99
 # A joint's pull on the errors, as a cosine, below which it can do nothing more about them.
 _NO_PULL = 1e-2
 
@@ -161,22 +154,12 @@ def _carve(work: Array, p: Problem, nq: int) -> Work:
 def _write_step(p: Problem, w: Work) -> None:
     """Write the next step of the chosen rule from the poses and residuals at w.q."""
     rule, parameter = int(p.settings[4]), p.settings[5]
-    if rule >= TRUNCATED:
-        _write_singular_step(p, w, rule, parameter)
-        return
-    linearize(p, w)
-    if rule == TRANSPOSE:
-        transpose_step(p.paths, w.matrix, w.rhs, parameter, w.step)
-    elif rule == PSEUDOINVERSE:
-        pseudoinverse_step(
-            p.paths, w.matrix, w.rhs, parameter, w.held, w.factor, w.scratch, w.step
+    if rule < TRUNCATED:
+        linearize(p, w)
+        write_normal_step(
+            rule, parameter, p.paths, w.matrix, w.rhs, w.held, w.factor, w.scratch, w.step
         )
-    else:
-        damped_step(p.paths, w.matrix, w.rhs, parameter, w.held, w.factor, w.scratch, w.step)
-
-
-@inlined_kernel
-def _write_singular_step(p: Problem, w: Work, rule: int, parameter: float) -> None:
+        return
     write_columns(p, w)
     write_task_jacobian(
         p.body_ints,
@@ -188,32 +171,20 @@ def _write_singular_step(p: Problem, w: Work, rule: int, parameter: float) -> No
         w.jacobian,
         w.error,
     )
-    decompose(w.jacobian, w.rotation, w.x, w.values)
-    wide = w.jacobian.shape[0] <= w.jacobian.shape[1]
-    left = w.rotation if wide else w.x
-    right = w.x if wide else w.rotation
-    for i in range(w.values.shape[0]):
-        w.along[i] = _dot(left[i], w.error)
-    if rule == TRUNCATED:
-        truncated_step(w.values, w.along, right, parameter, w.step)
-    elif rule == DAMPED_SINGULAR:
-        damped_singular_step(w.values, w.along, right, parameter, w.step)
-    else:
-        for i in range(w.values.shape[0]):
-            w.shares[i] = sum_of_lengths(left[i])
-        for dof in range(w.speeds.shape[0]):
-            w.speeds[dof] = sum_of_lengths(w.jacobian[:, dof])
-        selective_step(
-            w.values, w.along, right, w.shares, w.speeds, parameter, w.scratch, w.step
-        )
-
-
-@kernel
-def _dot(a: Array, b: Array) -> float:
-    total = 0.0
-    for i in range(a.shape[0]):
-        total += a[i] * b[i]
-    return total
+    write_singular_step(
+        rule,
+        parameter,
+        w.jacobian,
+        w.error,
+        w.rotation,
+        w.x,
+        w.values,
+        w.along,
+        w.shares,
+        w.speeds,
+        w.scratch,
+        w.step,
+    )
 
 
 @inlined_kernel
@@ -245,7 +216,9 @@ def _descend(p: Problem, w: Work) -> tuple[float, int, float]:
         resting = _step_change(w) < p.settings[3]
         advance(p, w.q, w.step, w.q_next)
         copy(w.q_next, w.q)
+        cost_before = cost
         cost = evaluate(p, w, w.q)
+        resting = resting and cost > _LITTLE_GAINED * cost_before
         if cost < best:
             best = cost
             copy(w.q, w.q_best)

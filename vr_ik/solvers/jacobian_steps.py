@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Compiled step rules of the Jacobian methods: from the error of the tasks to a step of the joints.
+"""Compiled step rules of the Jacobian methods: from the errors of the tasks to a joint step.
 
 P. Caserman, P. Achenbach and S. Goebel, "Analysis of inverse kinematics solutions for full-body
 reconstruction in virtual reality", 2019 (section IV), compare them. The formulas are those of
@@ -27,8 +27,11 @@ import math
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.kinematics.tree import Ints
 from vr_ik.solvers.box_step import factorize, solve_factored
+from vr_ik.solvers.task_jacobian import decompose, sum_of_lengths
 from vr_ik.types import Array
 
+# The step rules; those from TRUNCATED on need the singular value decomposition.
+TRANSPOSE, PSEUDOINVERSE, DAMPED, TRUNCATED, DAMPED_SINGULAR, SELECTIVE = range(6)
 # Below this share of the largest a singular value is rounding.
 _NO_SINGULAR_VALUE = 1e-9
 # Singular values and errors along them that selective damping leaves out, as the code of Caserman
@@ -36,6 +39,63 @@ _NO_SINGULAR_VALUE = 1e-9
 _NEAR_ZERO = 1e-4
 # Of the mean diagonal of J^T J: the undamped inverse is the limit of the damped one.
 _VANISHING = 1e-12
+
+
+@kernel
+def write_normal_step(
+    rule: int,
+    parameter: float,
+    paths: Ints,
+    matrix: Array,
+    rhs: Array,
+    held: Array,
+    factor: Array,
+    scratch: Array,
+    step: Array,
+) -> None:
+    """Write the step of a rule on J^T J, `matrix` by `paths`, and J^T e, `rhs`."""
+    if rule == TRANSPOSE:
+        transpose_step(paths, matrix, rhs, parameter, step)
+    elif rule == PSEUDOINVERSE:
+        pseudoinverse_step(paths, matrix, rhs, parameter, held, factor, scratch, step)
+    else:
+        damped_step(paths, matrix, rhs, parameter, held, factor, scratch, step)
+
+
+@kernel
+def write_singular_step(
+    rule: int,
+    parameter: float,
+    jacobian: Array,
+    error: Array,
+    rotation: Array,
+    x: Array,
+    values: Array,
+    along: Array,
+    shares: Array,
+    speeds: Array,
+    scratch: Array,
+    step: Array,
+) -> None:
+    """Write the step of a rule on the singular values of J (r, n); see `decompose`."""
+    decompose(jacobian, rotation, x, values)
+    wide = jacobian.shape[0] <= jacobian.shape[1]
+    left = rotation if wide else x
+    right = x if wide else rotation
+    for i in range(values.shape[0]):
+        total = 0.0
+        for row in range(error.shape[0]):
+            total += left[i, row] * error[row]
+        along[i] = total
+        shares[i] = sum_of_lengths(left[i])
+    if rule == TRUNCATED:
+        truncated_step(values, along, right, parameter, step)
+    elif rule == DAMPED_SINGULAR:
+        damped_singular_step(values, along, right, parameter, step)
+    else:
+        for dof in range(speeds.shape[0]):
+            speeds[dof] = sum_of_lengths(jacobian[:, dof])
+        selective_step(values, along, right, shares, speeds, parameter, scratch, step)
 
 
 @kernel
@@ -103,7 +163,9 @@ def pseudoinverse_step(
 
 
 @kernel
-def truncated_step(values: Array, along: Array, right: Array, threshold: float, step: Array) -> None:
+def truncated_step(
+    values: Array, along: Array, right: Array, threshold: float, step: Array
+) -> None:
     """Write sum of v_i <u_i, e> / s_i over the singular values s_i above threshold * the largest.
 
     The pseudo-inverse, made stable by the threshold. `values` holds the s_i, `along` the <u_i, e>
@@ -141,9 +203,9 @@ def selective_step(
 ) -> None:
     """Write the selectively damped step (Buss and Kim 2005, section 4).
 
-    `shares` (r,) is N_i, the sum over all positions and orientations of the length of their part
-    of u_i; `speeds` (n,) the sum of how fast joint j moves them. No joint moves by more than
-    max_step.
+    `shares` (r,) is N_i, the sum over all tasks of the length of their part of u_i; `speeds` (n,)
+    the sum of how fast joint j moves them; a pose counts as one, as Caserman et al. have it. No
+    joint moves by more than max_step.
     """
     step[:] = 0.0
     for i in range(values.shape[0]):

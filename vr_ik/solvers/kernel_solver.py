@@ -33,7 +33,7 @@ def ball_joints_param() -> Any:
     """Declare the option that says how three hinges which meet in one point move."""
     return param(
         'euler',
-        'Step of three hinges that meet in one point: of each angle, or along the exponential map.',
+        'Step of three hinges that meet in a point: of each angle, or along the exponential map.',
         choices=('euler', 'exponential'),
     )
 
@@ -69,8 +69,10 @@ class KernelSolver:
     ) -> None:
         """Set the kernel, and compile it now: nothing may cause a compilation in the loop."""
         self._kernel = kernel
+        self.settings = np.array(settings, np.float64)
+        """What the kernel reads of the options."""
         # All but the last three arguments; made once, as it counts at 2 us a call.
-        self._fixed = (*self._given, *extra, np.array(settings, np.float64), np.empty(work_size))
+        self._fixed = (*self._given, *extra, self.settings, np.empty(work_size))
         self.solve(self.model.neutral(), np.tile(np.eye(4), (self._targets_shape[0], 1, 1)))
         kernel.disable_compile()  # type: ignore[attr-defined]
 
@@ -99,7 +101,9 @@ class KernelSolver:
 
     def ball_joints(self, moved: str) -> Ints:
         """Return the ball joints of the tree; none where their hinges move one by one."""
-        return find_ball_joints(self.tree, self.task_bodies)[: None if moved == 'exponential' else 0]
+        return find_ball_joints(self.tree, self.task_bodies)[
+            : None if moved == 'exponential' else 0
+        ]
 
     def _solve_converted(self, q_start: Array, targets: Array) -> SolveResult:
         converted = [np.array(a, np.float64, order='C') for a in (q_start, targets)]

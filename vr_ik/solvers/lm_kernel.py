@@ -62,7 +62,7 @@ _LEAST_ROOM = 0.03
 # The first restart moves the joints this share of the way to random angles, each further one twice
 # that, up to all the way.
 _FIRST_SHARE = 0.1
-# While there are restarts left, a try ends whose cost has not fallen so much in so many steps.
+# While there are restarts left, a new try ends whose cost has not fallen so much in so many steps.
 _HASTE, _ENOUGH = 4, 0.5
 
 
@@ -158,19 +158,20 @@ def _search(p: Problem, w: Work) -> tuple[float, int, float]:
     for i in range(w.q.shape[0]):
         seed += (i + 1.0) * w.q[i]
     copy(w.q, w.q_best)
-    status, iterations, cost = STALLED, 0, math.inf
+    status, iterations, cost = FAILED, 0, math.inf
     restarts = int(p.settings[5])
     for restart in range(restarts + 1):
         if restart > 0:
             share = min(1.0, _FIRST_SHARE * 2.0 ** (restart - 1))
             seed = _write_other_start(p.joints, p.first_q, share, seed, w.q_best, w.q)
-        other_status, more, other_cost = _descend(p, w, restart < restarts)
+        # The first try, from where the caller is, takes its time; the last one, too.
+        other_status, more, other_cost = _descend(p, w, 0 < restart < restarts)
         iterations += more
-        if restart == 0 or other_status == CONVERGED or other_cost < cost:
+        if other_status == CONVERGED:
+            return CONVERGED, iterations, other_cost
+        if other_cost < cost:
             status, cost = other_status, other_cost
             copy(w.q, w.q_best)
-        if status in (CONVERGED, FAILED):
-            break
     if restarts > 0:
         copy(w.q_best, w.q)
         cost = evaluate(p, w, w.q)

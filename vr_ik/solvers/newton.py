@@ -39,7 +39,10 @@ class NewtonOptions(Config):
         1e-3, 'Rotation error at which a task is met.', 'rad', minimum=0.0
     )
     step_tolerance: float = param(
-        1e-8, 'Largest joint step at which the solve has come to rest.', 'rad', minimum=0.0
+        1e-8,
+        'Largest joint step at which the solve has come to rest.',
+        'rad',
+        minimum=0.0,
     )
     cost_tolerance: float = param(0.0, 'Cost at which all tasks count as met.', minimum=0.0)
     posture_weight: float = param(
@@ -51,9 +54,9 @@ class NewtonOptions(Config):
         choices=('trust_region', 'line_search'),
     )
     indefinite: str = param(
-        'project',
-        'What becomes of an indefinite Hessian: the nearest semi-definite one, or a damped one.',
-        choices=('project', 'damp'),
+        'damp',
+        'What becomes of an indefinite Hessian: damped, or the nearest semi-definite one (slow).',
+        choices=('damp', 'project'),
     )
     first_radius: float = param(
         0.5, 'Largest joint step inside the first trust region.', 'rad', minimum=1e-6

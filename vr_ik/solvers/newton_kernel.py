@@ -16,9 +16,9 @@
 
 K. Erleben and S. Andrews, "Solving inverse kinematics using exact Hessian matrices", 2018: each
 step minimises the quadratic model of equation 10 within the limits (equation 5, by `box_step`),
-either inside a trust region, or as the direction of a line search. Where the Hessian is indefinite,
-the nearest positive semi-definite matrix takes its place (section 6.7), or it is damped until it
-is definite; see `newton_model`.
+either inside a trust region, or as the direction of a line search. Where the Hessian is
+indefinite, the nearest positive semi-definite matrix takes its place (section 6.7), or it is
+damped until it is definite; see `newton_model`.
 """
 
 import math
@@ -173,12 +173,33 @@ def trusted_step(
     extra = 0.0
     for _ in range(_MAX_TRIALS):
         damping[:] = floor + extra
-        if not bounded_step(paths, matrix, damping, rhs, lower, upper, held, factor, step, scratch):
+        if not bounded_step(
+            paths, matrix, damping, rhs, lower, upper, held, factor, step, scratch
+        ):
             return -1.0
         if _largest(step) <= radius:
             break
         extra = max(_MORE * extra, _FIRST * _largest(rhs) / radius)
     return predicted_gain(paths, matrix, rhs, step)
+
+
+@inlined_kernel
+def _propose(w: Work, paths: Ints, dense: bool, floor: float, radius: float) -> float:
+    """Write the next step into w.step; return the gain that the model promises."""
+    return trusted_step(
+        paths,
+        w.dense if dense else w.matrix,
+        floor,
+        w.rhs,
+        w.lower,
+        w.upper,
+        radius,
+        w.damping,
+        w.held,
+        w.factor,
+        w.step,
+        w.scratch,
+    )
 
 
 @inlined_kernel
@@ -225,20 +246,7 @@ def _descend(p: Problem, w: Work, dense_paths: Ints) -> tuple[float, int, float]
             if (met and not pulled) or cost <= p.settings[4]:
                 return CONVERGED, iteration, cost
             dense, floor = write_definite_model(p, w, p.settings[PROJECTION] > 0.0)
-        promised = trusted_step(
-            dense_paths if dense else p.paths,
-            w.dense if dense else w.matrix,
-            floor,
-            w.rhs,
-            w.lower,
-            w.upper,
-            radius,
-            w.damping,
-            w.held,
-            w.factor,
-            w.step,
-            w.scratch,
-        )
+        promised = _propose(w, dense_paths if dense else p.paths, dense, floor, radius)
         largest = _largest(w.step)
         resting = promised <= _ROUNDING * cost or largest <= p.settings[3]
         cost_try = _search(p, w, cost, _MAX_HALVINGS if line_search else 0)

@@ -43,8 +43,11 @@ from vr_ik.solvers.svd import orthogonalize
 from vr_ik.types import Array
 
 # Damping of the Hessian's diagonal, as a share of its largest entry: where it is definite, as much
-# as there may be before it is projected, and without projection; and how it grows.
-_FLOOR, _LITTLE, _MUCH, _MORE = 1e-9, 1e-4, 1e4, 3.0
+# as there may be before it is projected, and without projection.
+_FLOOR, _LITTLE, _MUCH = 1e-9, 1e-4, 1e4
+# Where that is not enough: how much more is tried next, how it grows then, and how much more than
+# enough is taken. The nearer to enough, the nearer is a step to the minimum in its trust region.
+_NEXT, _MORE, _MARGIN = 1e3, 2.0, 1.5
 # The first rotation among the columns of a floating root.
 _ROOT_TURN = 3
 
@@ -96,7 +99,13 @@ def _largest_diagonal(paths: Ints, matrix: Array) -> float:
 
 @kernel
 def definite_damping(
-    paths: Ints, matrix: Array, least: float, most: float, held: Array, scratch: Array, factor: Array
+    paths: Ints,
+    matrix: Array,
+    least: float,
+    most: float,
+    held: Array,
+    scratch: Array,
+    factor: Array,
 ) -> float:
     """Return a damping with which the matrix is definite; if none does, one more than `most`."""
     damping = least
@@ -104,8 +113,8 @@ def definite_damping(
         scratch[:] = damping
         if factorize(paths, matrix, scratch, held, factor):
             # Just enough to be definite would leave a direction without curvature.
-            return least if damping == least else min(2.0 * damping, most)
-        damping *= _MORE
+            return least if damping == least else min(_MARGIN * damping, most)
+        damping = max(_MORE * damping, _NEXT * least)
     return damping
 
 

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""What the compiled solvers on pose tasks share: the problem, its model about q, start and result."""
+"""What the compiled solvers on pose tasks share: problem, model about q, start and result."""
 
 import math
 from typing import Any, NamedTuple, TypeAlias
@@ -191,7 +191,7 @@ def final_status(p: Problem, w: Work, resting: bool) -> float:
 
 @kernel
 def predicted_gain(paths: Ints, matrix: Array, rhs: Array, step: Array) -> float:
-    """Return by how much the quadratic model, without damping, says that a step lowers the cost."""
+    """Return by how much a step lowers the cost, by the quadratic model without damping."""
     gain = 0.0
     for k in range(step.shape[0]):
         depth = paths[k, 0]
@@ -323,6 +323,7 @@ def write_start(q_start: Array, first_q: int, joints: Array, q: Array) -> bool:
 def write_result(
     q: Array, status: float, iterations: int, cost: float, residuals: Array, values: Array
 ) -> None:
+    """Write q, status, iterations, cost and errors, as `SolveResult` reads them."""
     nq = q.shape[0]
     copy(q, values)
     values[nq] = status

@@ -72,8 +72,8 @@ def decompose(jacobian: Array, rotation: Array, x: Array, values: Array) -> None
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):
             total = 0.0
-            for l in range(x.shape[0]):
-                total += rotation[i, l] * (jacobian[l, k] if wide else jacobian[k, l])
+            for j in range(x.shape[0]):
+                total += rotation[i, j] * (jacobian[j, k] if wide else jacobian[k, j])
             x[i, k] = total
     orthogonalize(x, rotation)
     for i in range(x.shape[0]):
@@ -88,8 +88,11 @@ def decompose(jacobian: Array, rotation: Array, x: Array, values: Array) -> None
 
 @kernel
 def sum_of_lengths(vector: Array) -> float:
-    """Return the sum over all positions and orientations of the length of their three entries."""
+    """Return the sum over all tasks of the length of their entries."""
     total = 0.0
-    for row in range(0, vector.shape[0], 3):
-        total += math.sqrt(vector[row] ** 2 + vector[row + 1] ** 2 + vector[row + 2] ** 2)
+    for task in range(0, vector.shape[0], TASK_ROWS):
+        square = 0.0
+        for row in range(task, task + TASK_ROWS):
+            square += vector[row] * vector[row]
+        total += math.sqrt(square)
     return total
