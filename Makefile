@@ -40,7 +40,7 @@ format: setup  ## bring the sources into format
 	@$(VENV)/bin/ruff check --quiet --fix-only
 	@$(VENV)/bin/ruff format --quiet
 
-docs: setup  ## bring the tables of the README up to date
+docs: setup  ## bring the tables of the README and docs up to date
 	@$(VENV)/bin/python tools/readme_tables.py
 
 bench: setup-bench  ## measure the solvers beside their peers, write bench.json

@@ -27,6 +27,7 @@ from vr_ik.config import (
     describe,
     from_mapping,
     key_values,
+    option_map,
     replace,
     SolverConfig,
     TrackerConfig,
@@ -209,6 +210,34 @@ def test_no_alias_is_the_world_or_the_map(frames: dict[str, str]) -> None:
     """A frame that is its own parent, or has two, breaks everybody's tf tree."""
     assert "'aliases'" in refusal(TrackerConfig, **frames)
     TrackerConfig(**{**frames, 'aliases': 'LHR-1=tool'})  # type: ignore[arg-type]
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r'[a-z_]+', fullmatch=True),
+        st.integers()
+        | st.floats(allow_nan=False)
+        | st.booleans()
+        | st.sampled_from(['euler', 'damp'])
+        | st.lists(st.floats(-9.0, 9.0), min_size=2, max_size=3),
+    )
+)
+def test_options_are_told_in_one_text(options: dict[str, Any]) -> None:
+    """Numbers, names, switches, and lists of them."""
+    lists = {k: v if isinstance(v, list) else [v] for k, v in options.items()}
+    words = {k: ' '.join(str(each) for each in v) for k, v in lists.items()}
+    text = ', '.join(
+        f'{k}={v.replace("True", "true").replace("False", "false")}' for k, v in words.items()
+    )
+    read = option_map('solver_options', text)
+    assert read == options
+    assert [type(value) for value in read.values()] == [type(v) for v in options.values()]
+
+
+@pytest.mark.parametrize('text', ['damping', 'damping=', 'damping=1, damping=2'])
+def test_a_bad_list_of_options_is_refused(text: str) -> None:
+    """With the parameter's name."""
+    assert "'solver_options'" in refusal(SolverConfig, solver_options=text)
 
 
 @pytest.mark.parametrize('name', ['/map', 'my map', 'vr_world'])

@@ -155,6 +155,8 @@ def test_restarts_find_what_one_descent_does_not(panda):
         results = once.solve(start, target), often.solve(start, target)
         assert all(within_limits(panda, result.q) for result in results)
         assert results[1].cost <= results[0].cost
+        if results[0].status is Status.CONVERGED:
+            assert (results[0].q == results[1].q).all()
         for i, result in enumerate(results):
             solved[i] += result.status is Status.CONVERGED
     assert solved[0] < 80 < 98 <= solved[1]

@@ -40,6 +40,7 @@ ROS_MODULES = re.compile(
 # Imported only where they are used, with an error that says how to get them.
 OPTIONAL_MODULES = {
     'daqp',
+    'distributed',
     'example_robot_data',
     'matplotlib',
     'openvr',

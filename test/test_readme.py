@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""The README is true: its tables, its examples, its commands and its links."""
+"""The README and the pages in docs/ are true: tables, examples, commands and links."""
 
 from pathlib import Path
 import re
@@ -24,10 +24,12 @@ import pytest
 from ros_plugin import environment_with, install
 from typer.testing import CliRunner
 
+from vr_ik import registry
 from vr_ik.cli.main import app
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / 'README.md').read_text()
+SOLVERS_TEXT = (ROOT / 'docs' / 'solvers.md').read_text()
 FILES = dict(re.findall(r'<!-- file: (\S+) -->\n```\w+\n(.*?)```', TEXT, re.DOTALL))
 
 USE_OF_THE_SOLVER = """
@@ -122,18 +124,19 @@ def test_the_plug_in_examples_work(plug_in, use):
     assert result.returncode == 0, result.stderr
 
 
-def vr_ik_commands() -> list[list[str]]:
-    """Return the commands `vr_ik …` in the README's blocks, without comments."""
-    blocks = '\n'.join(re.findall(r'^```\n(.*?)^```', TEXT, re.DOTALL | re.MULTILINE))
+def vr_ik_commands(text: str) -> list[list[str]]:
+    """Return the commands `vr_ik …` in a page's blocks, without comments."""
+    blocks = '\n'.join(re.findall(r'^```\n(.*?)^```', text, re.DOTALL | re.MULTILINE))
     lines = [line.partition('#')[0] for line in blocks.splitlines()]
     return [shlex.split(line)[1:] for line in lines if line.startswith('vr_ik ')]
 
 
 def test_the_main_commands_are_shown():
-    assert {arguments[0] for arguments in vr_ik_commands()} >= {'demo', 'run', 'urdf', 'doctor'}
+    shown = {arguments[0] for arguments in vr_ik_commands(TEXT)}
+    assert shown >= {'demo', 'run', 'urdf', 'doctor', 'eval', 'papers', 'tune'}
 
 
-@pytest.mark.parametrize('arguments', vr_ik_commands(), ids=' '.join)
+@pytest.mark.parametrize('arguments', vr_ik_commands(TEXT + SOLVERS_TEXT), ids=' '.join)
 def test_the_shown_commands_have_the_shown_options(arguments):
     text = CliRunner().invoke(app, [arguments[0], '--help'], terminal_width=200).stdout
     for option in arguments[1:]:
@@ -146,6 +149,13 @@ def test_the_shown_make_targets_exist():
     assert {'demo', 'test'} <= targets
     for target in targets:
         assert re.search(rf'^{target}:', makefile, re.MULTILINE), target
+
+
+def test_the_page_of_the_solvers_has_them_all():
+    for name in registry.names(registry.SOLVERS):
+        assert f'| `{name}` |' in SOLVERS_TEXT, name
+    for link in re.findall(r'\]\(([^)#:]+)', SOLVERS_TEXT):
+        assert (ROOT / 'docs' / link).exists(), link
 
 
 def test_the_files_it_names_are_there():

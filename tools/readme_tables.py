@@ -12,7 +12,10 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Write the README's tables of topics and parameters from the code; `--check` only compares."""
+"""Write the tables of topics, parameters and options in the README and in docs/ from the code.
+
+`--check` only compares.
+"""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -33,7 +36,7 @@ from vr_ik.config_fields import Config, ParamRow
 from vr_ik.nodes import qos, solver_node, tracker_node
 from vr_ik.nodes.joining import joined
 
-README = Path(__file__).resolve().parent.parent / 'README.md'
+ROOT = Path(__file__).resolve().parent.parent
 OF_ROS = ('/parameter_events', '/rosout')
 
 TOPIC_TEXTS = {
@@ -81,47 +84,67 @@ class Topic(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Bring the README up to date, or say that it is not; return the exit code."""
+    """Bring the pages up to date, or say that one is not; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         '--check', action='store_true', help='change nothing; exit code 1 if stale'
     )
     check = parser.parse_args(arguments).check
-    old = README.read_text(encoding='utf-8')
-    new = with_tables(old, tables())
-    if check and new != old:
-        print('README.md is out of date: run tools/readme_tables.py.', file=sys.stderr)
-        return 1
-    if new != old:
-        README.write_text(new, encoding='utf-8')
+    for name, tables in pages().items():
+        page = ROOT / name
+        old = page.read_text(encoding='utf-8')
+        new = with_tables(name, old, tables)
+        if check and new != old:
+            print(f'{name} is out of date: run tools/readme_tables.py.', file=sys.stderr)
+            return 1
+        if new != old:
+            page.write_text(new, encoding='utf-8')
     return 0
 
 
-def with_tables(text: str, tables: dict[str, str]) -> str:
-    """Return the text with each table between its two marks."""
+def with_tables(page: str, text: str, tables: dict[str, str]) -> str:
+    """Return the text of a page with each table between its two marks."""
     for name, table in tables.items():
         begin, end = f'<!-- begin {name} -->', f'<!-- end {name} -->'
         if text.count(begin) != 1 or text.count(end) != 1:
-            raise SystemExit(f"README.md must have '{begin}' and '{end}', each once.")
+            raise SystemExit(f"{page} must have '{begin}' and '{end}', each once.")
         head, _, rest = text.partition(begin)
         text = f'{head}{begin}\n\n{table}\n{end}{rest.partition(end)[2]}'
     return text
 
 
-def tables() -> dict[str, str]:
-    """Return all tables by name."""
+def pages() -> dict[str, dict[str, str]]:
+    """Return all tables, by page and name."""
     # The tables are those of this package, whatever plug-ins are installed beside it.
     with patch.object(registry, '_entries', _own_entries):
-        return {
+        readme = {
             'topics': topic_table(node_topics()),
             'tracker_node parameters': parameter_table(TrackerConfig),
             'solver_node parameters': parameter_table(SolverConfig),
         }
+        return {'README.md': readme, 'docs/solvers.md': {'options': option_tables()}}
 
 
 def _own_entries(group: str) -> dict[str, EntryPoint]:
     entries = entry_points(group=group)
     return {entry.name: entry for entry in entries if entry.value.startswith('vr_ik.')}
+
+
+def option_tables() -> str:
+    """Return a table with the options of each solver, under its name."""
+    return '\n'.join(
+        f'### `{name}`\n{option_table(registry.load(registry.SOLVERS, name).Options)}'
+        for name in registry.names(registry.SOLVERS)
+    )
+
+
+def option_table(cls: type[Config]) -> str:
+    """Return the options of a solver as Markdown."""
+    rows = [
+        (f'`{row.name}`', _default(row), row.unit, _valid(row), row.description)
+        for row in describe(cls)
+    ]
+    return _markdown(('option', 'default', 'unit', 'valid', 'meaning'), rows)
 
 
 def parameter_table(cls: type[Config]) -> str:

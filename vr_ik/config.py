@@ -28,6 +28,7 @@ __all__ = [
     'describe',
     'from_mapping',
     'key_values',
+    'option_map',
     'replace',
     'ROLES',
     'SolverConfig',
@@ -85,6 +86,25 @@ def key_values(parameter: str, text: str) -> dict[str, str]:
             raise bad_value(parameter, text, f"'{key}' is there twice")
         values[key] = value
     return values
+
+
+def option_map(parameter: str, text: str) -> dict[str, Any]:
+    """Return name -> value of a parameter's text 'option=value, option=value'.
+
+    Several words or numbers, with spaces between them, are a list.
+    """
+    pairs = key_values(parameter, text)
+    values = {name: [_number_or_name(word) for word in v.split()] for name, v in pairs.items()}
+    return {name: words[0] if len(words) == 1 else words for name, words in values.items()}
+
+
+def _number_or_name(text: str) -> int | float | bool | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {'true': True, 'false': False}.get(text, text)
 
 
 def _solver_names() -> tuple[str, ...]:
@@ -249,6 +269,10 @@ class SolverConfig(Config):
     orientation_tolerance_deg: float = param(
         3.0, 'Rotation error at which a device counts as met.', 'deg', minimum=1e-6, maximum=90.0
     )
+    solver_options: str = param(
+        '',
+        "Further options of the solver (docs/solvers.md): 'damping=0.2, ball_joints=euler'.",
+    )
     position_weight: float = param(
         1.0, 'Weight of squared position errors.', '1/m^2', minimum=0.0, maximum=1e6
     )
@@ -305,8 +329,9 @@ class SolverConfig(Config):
     )
 
     def __post_init__(self) -> None:
-        """Check every value, the frame names, and the arm span against the height."""
+        """Check every value, the frame names, the options, and the arm span for the height."""
         super().__post_init__()
+        option_map('solver_options', self.solver_options)
         _check_frames(self.world_frame, frame_prefix=self.frame_prefix)
         shortest_m, longest_m = (r * self.user_height_m for r in ARM_SPAN_TO_HEIGHT_RANGE)
         if self.arm_span_m and not shortest_m <= self.arm_span_m <= longest_m:

@@ -45,6 +45,10 @@ class MissingDependencyError(VrIkError):
     """An optional package is not installed; says how to get it."""
 
 
+class MissingDataError(VrIkError):
+    """A folder lacks the recordings that a measurement is made on; says which."""
+
+
 class UnknownNameError(VrIkError):
     """A name that is not among the known ones."""
 

@@ -35,7 +35,7 @@ from vr_ik.body.speed_limit import SpeedLimit
 from vr_ik.body.stand_ins import StandIns
 from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
-from vr_ik.config import SolverConfig
+from vr_ik.config import option_map, SolverConfig
 from vr_ik.errors import ConfigError
 from vr_ik.filters.clean import CleanLimits, FrameCleaner
 from vr_ik.filters.one_euro import OneEuro, Smoothing
@@ -56,6 +56,7 @@ class Solution:
     status: Status
     position_errors: dict[str, float]
     """Distance of each device in use from where the body puts it [m]."""
+    iterations: int
     solve_time_s: float
 
 
@@ -125,7 +126,7 @@ class Pipeline:
         self._cleaner.clean(frame, self.targets, self.confidence)
         if not self.confidence.any():
             still = np.zeros(self.model.nv)
-            return Solution(frame.stamp_ns, self._q, still, Status.FAILED, {}, 0.0)
+            return Solution(frame.stamp_ns, self._q, still, Status.FAILED, {}, 0, 0.0)
         if self._smoother is not None:
             seconds = self._seconds_since(frame.stamp_ns)
             self._smoother.smooth(seconds, self.confidence, self.targets)
@@ -149,7 +150,9 @@ class Pipeline:
             )
             if known
         }
-        return Solution(frame.stamp_ns, q, velocity, result.status, errors, solve_time_s)
+        return Solution(
+            frame.stamp_ns, q, velocity, result.status, errors, result.iterations, solve_time_s
+        )
 
     def _stand_in(self, stamp_ns: int) -> None:
         """Set the targets of what is not tracked and yet known to be so or so."""
@@ -246,7 +249,7 @@ def _mounts_in_use(
 
 
 def _solver(config: SolverConfig, model: RobotModel, mounts: Sequence[Mount]) -> Solver:
-    """Make the configured solver; it gets those of our settings that it knows."""
+    """Make the configured solver; it gets those of our settings that it knows, and its own."""
     tasks = [
         Task(
             mount.link,
@@ -264,9 +267,9 @@ def _solver(config: SolverConfig, model: RobotModel, mounts: Sequence[Mount]) ->
     }
     options = registry.load(registry.SOLVERS, config.solver).Options
     known = {field.name for field in fields(options)}
-    solver = make_solver(
-        config.solver, model, tasks, **{k: v for k, v in settings.items() if k in known}
-    )
+    given = {name: value for name, value in settings.items() if name in known}
+    given |= option_map('solver_options', config.solver_options)
+    solver = make_solver(config.solver, model, tasks, **given)
     if isinstance(solver, PostureSolver):
         solver.posture[:] = rest_posture(model)
         solver.posture_weights[:] = config.posture_weight * joint_stiffness(model, config.spine)

@@ -20,9 +20,8 @@ from typing import Annotated
 
 import typer
 
-from vr_ik.cli.files import check_writable, write_text
+from vr_ik.cli.files import check_folder, check_writable, write_text
 from vr_ik.config import replace, SolverConfig
-from vr_ik.errors import VrIkError
 
 
 def eval_(
@@ -57,8 +56,8 @@ def eval_(
 
     if json_file is not None:
         check_writable(json_file)
-    if plot is not None and not plot.is_dir():
-        raise VrIkError(f"There is no folder '{plot}' to draw into.")
+    if plot is not None:
+        check_folder(plot)
     config = SolverConfig() if smooth else SolverConfig(smoothing_hz=0.0)
     configs = [replace(config, {'solver': name}) for name in solver or [config.solver]]
     figures = compare(data, points, configs, refine, plot)

@@ -27,6 +27,12 @@ def check_writable(path: Path) -> None:
         raise VrIkError(f"'{path}' cannot be written: there is no folder '{path.parent}'.")
 
 
+def check_folder(path: Path) -> None:
+    """Raise `VrIkError` for a folder that is not there."""
+    if not path.is_dir():
+        raise VrIkError(f"There is no folder '{path}'.")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file, or raise `VrIkError`."""
     check_writable(path)

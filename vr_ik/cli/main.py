@@ -24,8 +24,10 @@ from vr_ik.cli.calibrate import calibrate
 from vr_ik.cli.demo import demo
 from vr_ik.cli.doctor import doctor
 from vr_ik.cli.eval import eval_
+from vr_ik.cli.papers import papers
 from vr_ik.cli.run import run
 from vr_ik.cli.simulate_openvr import simulate_openvr
+from vr_ik.cli.tune import tune
 from vr_ik.cli.urdf import urdf
 from vr_ik.errors import VrIkError
 
@@ -70,7 +72,7 @@ def vr_ik(
     """VR tracking into a moving body and a moving robot, on ROS 2."""
 
 
-for command in (demo, simulate_openvr, run, calibrate, urdf, doctor):
+for command in (demo, simulate_openvr, run, calibrate, urdf, doctor, papers, tune):
     app.command()(command)
 app.command('eval')(eval_)
 

@@ -30,6 +30,8 @@ The protocol, the same for every method:
 - Time is that of the call from Python alone, with conversions to a library's own types left out.
   The methods take turns in rounds over the whole work; median and 99th percentile are those of
   the round with the lowest median, the one that other programs disturbed least.
+- 'chains' and 'papers' time the methods of the papers on their own work: see `bench_chains` and
+  `bench_papers`.
 """
 
 import argparse
@@ -44,6 +46,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from vr_ik.cli.files import check_writable, write_text
 from vr_ik.errors import UnknownNameError, VrIkError
+from vr_ik.evaluation.bench_chains import measure_chains
 from vr_ik.evaluation.bench_judge import (
     Judge,
     ORIENTATION_TOLERANCE_RAD,
@@ -51,6 +54,7 @@ from vr_ik.evaluation.bench_judge import (
 )
 from vr_ik.evaluation.bench_measure import Contest, JUMP_RAD, memory_growth_kib, Score
 from vr_ik.evaluation.bench_methods import Lm, MAX_ITERATIONS, RESTARTS
+from vr_ik.evaluation.bench_papers import measure_papers
 from vr_ik.evaluation.bench_peers import PEERS
 from vr_ik.evaluation.bench_report import OURS, Report, TIME_KEYS
 from vr_ik.evaluation.bench_workloads import arm_workload, body_workload, Workload
@@ -60,7 +64,8 @@ FRAMES = 600
 ROUNDS = 5
 MEMORY = 'memory'
 MEMORY_SOLVES = 1_000_000
-NAMES = (*TIME_KEYS, OURS, *PEERS, MEMORY)
+CHAINS, PAPERS = 'chains', 'papers'
+NAMES = (*TIME_KEYS, OURS, *PEERS, MEMORY, CHAINS, PAPERS)
 """What can be asked for."""
 # A slow method repeats its rounds only as long as this lasts [s].
 _BUDGET_S = 14.0
@@ -100,12 +105,12 @@ def run_contests(
 
 
 def measure(only: Sequence[str], progress: Progress) -> Report:
-    """Measure the workloads, methods or the memory that `only` names; all where it names none."""
+    """Measure the workloads, methods or other parts that `only` names; all where it names none."""
     report = Report(absent=missing_peers())
     named = [name for name in (OURS, *PEERS) if name in only] or (OURS, *PEERS)
     methods = [name for name in named if name not in report.absent]
     workloads = [name for name in TIME_KEYS if name in only] or list(TIME_KEYS)
-    for name in workloads if set(only) != {MEMORY} else ():
+    for name in workloads if set(only) - {MEMORY, CHAINS, PAPERS} or not only else ():
         workload = _workload(name, progress)
         able = [m for m in methods if m == OURS or name in PEERS[m].workloads]
         report.titles[name] = f'{workload.title}, {workload.frame_count} frames'
@@ -116,6 +121,11 @@ def measure(only: Sequence[str], progress: Progress) -> Report:
         report.memory_growth_kib = memory_growth_kib(
             arm, MEMORY_SOLVES, lambda count: progress.advance(task, count)
         )
+    for part, run in ((CHAINS, measure_chains), (PAPERS, measure_papers)):
+        if not only or part in only:
+            task = progress.add_task(part, total=None, now='methods of the papers')
+            report.papers.update(run())
+            progress.remove_task(task)
     return report
 
 

@@ -44,12 +44,15 @@ class Report:
     """Why a peer has no figures."""
     memory_growth_kib: int | None = None
     """Growth of the resident set over a long run of ours."""
+    papers: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Figures of the papers' methods, by their keys in the file."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as they are written to the file."""
         figures = self._figures(OURS)
         if self.memory_growth_kib is not None:
             figures['memory_growth_kib'] = self.memory_growth_kib
+        figures.update(self.papers)
         figures['peers'] = {name: self._peer(name) for name in PEERS}
         figures['machine'] = {'processor': _processor(), 'python': platform.python_version()}
         return figures
@@ -73,7 +76,7 @@ class Report:
         return figures
 
     def tables(self) -> Iterator[Table]:
-        """Yield one table for each workload."""
+        """Yield one table for each workload, and one of the papers' methods."""
         for workload, scores in self.scores.items():
             table = Table(title=f'{workload}: {self.titles[workload]}', title_justify='left')
             table.add_column('method', no_wrap=True)
@@ -83,6 +86,11 @@ class Report:
                 table.add_row(*_row(method, score, scores.get(OURS)))
             for method, reason in self.absent.items():
                 table.add_row(f'{method}: {reason}')
+            yield table
+        if self.papers:
+            table = Table('figure', 'value', title='methods of the papers', title_justify='left')
+            for key, values in self.papers.items():
+                table.add_row(key, ', '.join(f'{name} {v:.4g}' for name, v in values.items()))
             yield table
 
     def versions(self) -> str:

@@ -36,7 +36,8 @@ from vr_ik.types import Array
 FRAME_RATE_HZ = 120.0
 BODY_HEIGHT_M = 1.78
 BODY_ROLES = ('hmd', 'l_controller', 'r_controller', 'waist', 'l_foot', 'r_foot')
-_PANDA = 'cmeel.prefix/share/example-robot-data/robots/panda_description/urdf/panda.urdf'
+_ROBOTS = 'cmeel.prefix/share/example-robot-data/robots'
+PANDA = 'panda_description/urdf/panda.urdf'
 _PANDA_LINK = 'panda_link8'
 # An arm's waypoints are drawn from this much more than its range and clipped: a tenth of them
 # lie exactly at a limit.
@@ -101,7 +102,7 @@ def required(module: str) -> Any:
 
 def arm_workload(seeds: Sequence[int], frames: int) -> Workload:
     """Lead Panda's flange; the joints go from angle to angle about as fast as they can."""
-    urdf = _kinematics_only(_panda_urdf(), fixed_types=('prismatic',))
+    urdf = kinematics_only(robot_urdf(PANDA), fixed_types=('prismatic',))
     model = RobotModel.from_urdf(urdf)
     links = (_PANDA_LINK,)
     sessions = _sessions(model, links, seeds, lambda rng: _arm_path(model, rng, frames))
@@ -114,7 +115,7 @@ def body_workload(seeds: Sequence[int], frames: int) -> Workload:
     """Lead a moving person by headset, controllers, waist and foot trackers."""
     proportions = Proportions.from_height(BODY_HEIGHT_M)
     mounts = device_mounts(proportions)
-    urdf = _kinematics_only(
+    urdf = kinematics_only(
         human_urdf(proportions, 'full'), mounts={role: mounts[role] for role in BODY_ROLES}
     )
     model = RobotModel.from_urdf(urdf, floating_base=True)
@@ -189,18 +190,19 @@ def _sampled(times: list[float], points: list[Array], frames: int) -> Array:
     return sampled
 
 
-def _panda_urdf() -> str:
+def robot_urdf(path: str) -> str:
+    """Return the URDF at a path among the robots of example-robot-data."""
     try:
-        path = Path(str(metadata.distribution('example-robot-data').locate_file(_PANDA)))
-        return path.read_text(encoding='utf-8')
+        found = metadata.distribution('example-robot-data').locate_file(f'{_ROBOTS}/{path}')
+        return Path(str(found)).read_text(encoding='utf-8')
     except (metadata.PackageNotFoundError, OSError):
         raise MissingDependencyError(
-            "The benchmark's arm comes with example-robot-data: run it by `make bench`, "
+            "The benchmark's arms come with example-robot-data: run it by `make bench`, "
             'which installs it.'
         ) from None
 
 
-def _kinematics_only(
+def kinematics_only(
     urdf: str, fixed_types: tuple[str, ...] = (), mounts: dict[str, Mount] | None = None
 ) -> str:
     """Return a URDF without geometry, joints of some types fixed, and a link for each mount."""

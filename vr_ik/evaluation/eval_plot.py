@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from vr_ik.errors import MissingDependencyError
 from vr_ik.evaluation.metrics import position_errors_mm
+from vr_ik.evaluation.plotting import pyplot, save
 from vr_ik.evaluation.reconstruction import Reconstruction
 from vr_ik.evaluation.tracks import Track, tracks
 from vr_ik.types import Array
@@ -42,33 +42,15 @@ _SHOWN = ('elbows', 'knees', 'shoulders')
 
 def plot_motion(r: Reconstruction, folder: Path) -> Path:
     """Draw one motion into a PNG file named after it, and return its path."""
-    pyplot = _pyplot()
     found = tracks(r)
-    figure = pyplot.figure(figsize=(12.0, 8.0))
+    figure = pyplot().figure(figsize=(12.0, 8.0))
     grid = figure.add_gridspec(3, _INSTANTS, height_ratios=(2.2, 1.0, 1.0))
     for i, frame in enumerate(np.linspace(0, len(r.q) - 1, _INSTANTS).astype(int)):
         _draw_body(figure.add_subplot(grid[0, i]), r, found, frame)
     _draw_over_time(figure.add_subplot(grid[1, :]), r, found)
     _draw_errors(figure.add_subplot(grid[2, :]), found)
     figure.suptitle(f'{r.recording.name}: solved (lines) and true (dots), {len(r.roles)} devices')
-    figure.tight_layout()
-    path = folder / f'{r.recording.name}.png'
-    figure.savefig(path, dpi=80)
-    pyplot.close(figure)
-    return path
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-
-        matplotlib.use('Agg')
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingDependencyError(
-            "Plots need matplotlib: pip install 'vr_ik[plots]', or pip install matplotlib."
-        ) from None
-    return pyplot
+    return save(figure, folder, r.recording.name)
 
 
 def _draw_body(axes: Any, r: Reconstruction, found: list[Track], frame: int) -> None:

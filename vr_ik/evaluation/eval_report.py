@@ -17,6 +17,7 @@
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from vr_ik.config import SolverConfig
@@ -83,7 +84,7 @@ def _print(solver: str, points: str, figures: Figures) -> None:
     """Print a table: a row a motion, then their mean and that of no inverse kinematics at all."""
     columns = [name for name in _COLUMNS if name in figures['mean']]
     title = f'{solver}, {points} points: mean error [mm]'
-    table = Table(title=title)
+    table = Table(title=escape(title))
     table.add_column('motion')
     for name in (*columns, 'jerk ratio', 'us', 'p99'):
         table.add_column(name, justify='right')
@@ -91,7 +92,7 @@ def _print(solver: str, points: str, figures: Figures) -> None:
         table.add_row(name, *_cells(motion['mean'], columns), *_rest(motion))
     table.add_section()
     table.add_row('mean', *_cells(figures['mean'], columns), *_rest(figures))
-    table.add_row('rotation [deg]', *_cells(figures['rotation_deg'], columns), '', '', '')
+    table.add_row(escape('rotation [deg]'), *_cells(figures['rotation_deg'], columns), '', '', '')
     table.add_row('rigid, no IK', *_cells(figures['baseline'], columns), '', '', '')
     Console(width=max(100, 26 + 10 * (len(columns) + 3))).print(table)
 

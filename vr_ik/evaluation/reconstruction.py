@@ -47,6 +47,8 @@ class Reconstruction:
     """(frames, nq)."""
     links: Array
     """(frames, n_links, 4, 4) pose_world_from_link."""
+    iterations: Array
+    """(frames,) steps of the solver."""
     solve_times_s: Array
     glitches: int
 
@@ -96,6 +98,7 @@ def reconstruct(
         pipeline.model,
         q,
         np.array([pipeline.model.link_poses(row) for row in q]),
+        np.array([solution.iterations for solution in solutions]),
         np.array([solution.solve_time_s for solution in solutions]),
         pipeline.glitches,
     )

@@ -29,7 +29,7 @@ import numpy as np
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers.base import SolveResult
 from vr_ik.solvers.lm import LevenbergMarquardt
-from vr_ik.types import Array, Task
+from vr_ik.types import Array, Status, Task
 
 _FAR_M = 0.03
 """Distance of a device from its place on the body that calls for another try."""
@@ -57,6 +57,8 @@ class BodySolver(LevenbergMarquardt):
     def solve(self, q_start: Array, targets: Array) -> SolveResult:
         """Bring the tasks to targets (m, 4, 4), starting at q_start; see `Solver.solve`."""
         result = super().solve(q_start, targets)
+        if result.status is Status.FAILED:
+            return result
         far = (result.position_errors > _FAR_M) & (self.weights[:, 0] > 0.0)
         if not far.any():
             self._wait = 0

@@ -18,16 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from vr_ik.config_fields import Config, from_mapping, param
-from vr_ik.errors import VrIkError
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.kinematics.tasks import PackedTasks
-from vr_ik.kinematics.tree import prune_tree
 from vr_ik.solvers import lm_kernel, lm_state
-from vr_ik.solvers.base import SolveResult
-from vr_ik.types import Array, Task
+from vr_ik.solvers.kernel_solver import KernelSolver
+from vr_ik.types import Task
 
 
 @dataclass(frozen=True)
@@ -60,76 +55,23 @@ class LmOptions(Config):
     )
 
 
-class LevenbergMarquardt:
+class LevenbergMarquardt(KernelSolver):
     """The solver `lm`; see `lm_kernel` for the method."""
 
     Options = LmOptions
 
     def __init__(self, model: RobotModel, tasks: Sequence[Task], **options: Any) -> None:
         """Prepare all buffers; `options` are the fields of `LmOptions`."""
-        self.model = model
+        super().__init__(model, tasks)
         self.options = from_mapping(LmOptions, options)
-        packed = PackedTasks.of(tasks, model.placement)
-        self.weights = packed.weights
-        self._nq = model.nq
-        self._targets_shape = (len(tasks), 4, 4)
-        self._size = SolveResult.size(model.nq, len(tasks))
-        self._joints = np.zeros((len(model.joints), 4))
-        self._joints[:, 0] = model.lower
-        self._joints[:, 1] = model.upper
-        self.limits = self._joints[:, :2]
-        """(n, 2) lower and upper limit of each joint; may be narrowed between calls."""
-        self.posture = self._joints[:, 2]
-        """Rest position of each joint; may be written between calls."""
-        self.posture[:] = model.neutral()[model.first_q :]
-        self.posture_weights = self._joints[:, 3]
-        """Pull of each joint to its rest position [1/rad^2]; may be written between calls."""
-        self.posture_weights[:] = self.options.posture_weight
-        settings = np.array(
-            [
-                self.options.max_iterations,
-                self.options.position_tolerance,
-                self.options.orientation_tolerance,
-                self.options.step_tolerance,
-                self.options.gain_tolerance,
-                self.options.restarts,
-            ]
+        self.set_posture(self.options.posture_weight)
+        settings = (
+            self.options.max_iterations,
+            self.options.position_tolerance,
+            self.options.orientation_tolerance,
+            self.options.step_tolerance,
+            self.options.gain_tolerance,
+            self.options.restarts,
         )
-        tree, bodies = prune_tree(model.tree, packed.bodies)
-        work = np.empty(lm_state.work_size(tree, len(tasks), model.nq, model.nv))
-        # All but the last three arguments of the kernel; made once, as it counts at 2 us a call.
-        self._fixed = (
-            *tree,
-            bodies,
-            packed.placements,
-            self.weights,
-            self._joints,
-            settings,
-            work,
-        )
-        self._warm_up()
-
-    def solve(self, q_start: Array, targets: Array) -> SolveResult:
-        """Bring the tasks to targets (m, 4, 4), starting at q_start; see `Solver.solve`."""
-        values = np.empty(self._size)
-        try:
-            fits = lm_kernel.solve(*self._fixed, targets, q_start, values)
-        except TypeError:  # Not a float64 array in C order: no reason to refuse it.
-            return self._solve_converted(q_start, targets)
-        if not fits:
-            raise VrIkError(
-                f'Expected q_start of shape {(self._nq,)} and targets of {self._targets_shape}; '
-                f'got {q_start.shape} and {targets.shape}.'
-            )
-        return SolveResult(values, self._nq)
-
-    def _solve_converted(self, q_start: Array, targets: Array) -> SolveResult:
-        converted = [np.array(a, np.float64, order='C') for a in (q_start, targets)]
-        if converted[0].ndim != 1 or converted[1].ndim != 3:
-            raise VrIkError('q_start must be a vector, and targets an array of 4x4 poses.')
-        return self.solve(*converted)
-
-    def _warm_up(self) -> None:
-        """Compile now, and let no other argument types cause a compilation in the loop."""
-        self.solve(self.model.neutral(), np.tile(np.eye(4), (self._targets_shape[0], 1, 1)))
-        lm_kernel.solve.disable_compile()
+        size = lm_state.work_size(self.tree, len(tasks), model.nq, model.nv)
+        self.bind(lm_kernel.solve, settings, size)

@@ -1,0 +1,65 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""FABRIK on a bare chain of points without limits.
+
+A. Aristidou and J. Lasenby, "FABRIK: a fast, iterative solver for the inverse kinematics problem",
+2011, algorithm 1; E. Stolpe, "Inverse kinematics for arm pose reconstruction in virtual reality",
+2021, section 2.3. Limits, several end effectors and closed loops are in `fabrik_tree`.
+"""
+
+from vr_ik.kinematics.compiled import kernel
+from vr_ik.solvers.chains import (
+    copy_chain,
+    distance,
+    LENGTH,
+    place,
+    place_out_of_reach,
+    sideways,
+)
+from vr_ik.types import Array
+
+
+@kernel
+def fabrik_chain(
+    chain: Array, target: Array, tolerance: float, max_iterations: int, out: Array
+) -> tuple[int, float]:
+    """Write `chain` (n, 4) moved so that its end is at the target; return iterations and distance.
+
+    Both arrays are as `chains` describes them; `out` may be `chain`. A target out of reach is
+    pointed at in one iteration. What is not finite moves nothing, and gives infinity for distance.
+    """
+    n = chain.shape[0]
+    if not copy_chain(chain, target, out):
+        return 0, float('inf')
+    gap = distance(out[n - 1], target)
+    if gap > tolerance and place_out_of_reach(out, target):
+        return 1, distance(out[n - 1], target)
+    for iteration in range(max_iterations):
+        if gap <= tolerance:
+            return iteration, gap
+        x, y, z = sideways(out, target) if iteration == 0 else (0.0, 0.0, 0.0)
+        root_x, root_y, root_z = out[0, 0], out[0, 1], out[0, 2]
+        # Stage 1, lines 1.19 to 1.28: from the end effector, put on the target, to the root.
+        out[n - 1, 0] = target[0] + x
+        out[n - 1, 1] = target[1] + y
+        out[n - 1, 2] = target[2] + z
+        for i in range(n - 2, -1, -1):
+            place(out, i, i + 1, out[i, LENGTH])
+        # Stage 2, lines 1.29 to 1.38: from the root, put back, to the end effector.
+        out[0, 0], out[0, 1], out[0, 2] = root_x, root_y, root_z
+        for i in range(1, n):
+            place(out, i, i - 1, out[i - 1, LENGTH])
+        gap = distance(out[n - 1], target)
+    return max_iterations, gap
