@@ -199,10 +199,13 @@ class Pipeline:
 
     def _limited(self, result: SolveResult, stamp_ns: int) -> SolveResult:
         """Return the solution with no joint faster than a body's."""
-        devices = len(self.roles)
-        self._known |= self.confidence > 0.0
-        lost = np.zeros(len(self._targets), bool)
-        lost[:devices] = self._known & (self.confidence == 0.0)
+        lost = None
+        if self.confidence.min() == 0.0:
+            self._known |= self.confidence > 0.0
+            lost = np.zeros(len(self._targets), bool)
+            lost[: len(self.roles)] = self._known & (self.confidence == 0.0)
+        else:
+            self._known[:] = True
         seconds = self._seconds_since(stamp_ns)
         return self._speed_limit.apply(result, self._targets, self._q, seconds, lost)
 
