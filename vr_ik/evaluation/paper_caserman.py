@@ -39,7 +39,7 @@ from rich.table import Table
 
 from vr_ik.evaluation.paper import Column, comparison, data_files, Figures, Progress
 from vr_ik.evaluation.plotting import pyplot, save
-from vr_ik.evaluation.vive_limbs import FILES, Limb, read_vive, Recording
+from vr_ik.evaluation.vive_limbs import FILES, follow, Limb, read_vive, Recording
 from vr_ik.solvers.base import make_solver
 from vr_ik.solvers.bone_chain import solve_bones
 from vr_ik.solvers.jacobian import JacobianSolver
@@ -153,15 +153,4 @@ def _run_bones(limb: Limb, solver: JacobianSolver, recording: Recording) -> Arra
 
 def _run_urdf(limb: Limb, solver: JacobianSolver, recording: Recording) -> Array:
     """Return (frames, 4): errors [mm, deg], iterations and time [us] of the solver."""
-    q = limb.model.neutral()
-    targets = recording.targets[limb.device]
-    calls = np.empty((len(targets), 4))
-    for row, target in zip(calls, targets[:, None], strict=True):
-        start_ns = perf_counter_ns()
-        result = solver.solve(q, target)
-        row[3] = 1e-3 * (perf_counter_ns() - start_ns)
-        row[0] = 1e3 * result.position_errors[0]
-        row[1] = np.degrees(result.orientation_errors[0])
-        row[2] = result.iterations
-        q = result.q
-    return calls
+    return follow(solver, recording.targets[limb.device])

@@ -31,9 +31,9 @@ from vr_ik.evaluation.metrics import motion_figures
 from vr_ik.evaluation.reconstruction import input_roles, reconstruct
 from vr_ik.evaluation.recordings import Recording
 from vr_ik.evaluation.tuning_grid import Options
-from vr_ik.evaluation.vive_limbs import FILES, Limb, read_vive, Recording as LimbRecording
-from vr_ik.solvers.base import make_solver, Solver
-from vr_ik.types import Array, Task
+from vr_ik.evaluation.vive_limbs import FILES, follow, Limb, read_vive, Recording as LimbRecording
+from vr_ik.solvers.base import make_solver
+from vr_ik.types import Task
 
 QUANTITIES = ('mm', 'deg', 'iterations')
 """What a case measures: mean position error, mean rotation error, mean number of iterations."""
@@ -78,20 +78,9 @@ class LimbCase:
         calls = []
         for limb in self.limbs:
             solver = make_solver(method, limb.model, [Task(limb.link, 1.0, 1.0)], **options)
-            calls.append(_limb_calls(solver, self.recording.targets[limb.device]))
-        return dict(zip(QUANTITIES, np.concatenate(calls).mean(axis=0).tolist(), strict=True))
-
-
-def _limb_calls(solver: Solver, targets: Array) -> Array:
-    """Return (frames, 3): the quantities of each call."""
-    q = solver.model.neutral()
-    calls = np.empty((len(targets), len(QUANTITIES)))
-    for row, target in zip(calls, targets[:, None], strict=True):
-        result = solver.solve(q, target)
-        q = result.q
-        angle_deg = math.degrees(result.orientation_errors[0])
-        row[:] = 1e3 * result.position_errors[0], angle_deg, result.iterations
-    return calls
+            calls.append(follow(solver, self.recording.targets[limb.device]))
+        means = np.concatenate(calls).mean(axis=0).tolist()
+        return dict(zip(QUANTITIES, means, strict=False))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import json
 import math
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from vr_ik.errors import VrIkError
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.kinematics.urdf import Joint, Urdf
 from vr_ik.math.rotations import poses_from_quaternions
+from vr_ik.solvers.base import Solver
 from vr_ik.solvers.bone_chain import AXES, BONE, LOWER, UPPER
 from vr_ik.types import Array
 
@@ -169,3 +171,21 @@ def _joint(
         velocity=math.inf,
         mimic=None,
     )
+
+
+def follow(solver: Solver, targets: Array) -> Array:
+    """Solve targets (frames, 4, 4) one after the other, each from the answer to the last.
+
+    Returns (frames, 4): errors [mm, deg], iterations and time [us] of each call.
+    """
+    q = solver.model.neutral()
+    calls = np.empty((len(targets), 4))
+    for row, target in zip(calls, targets[:, None], strict=True):
+        start_ns = perf_counter_ns()
+        result = solver.solve(q, target)
+        row[3] = 1e-3 * (perf_counter_ns() - start_ns)
+        row[0] = 1e3 * result.position_errors[0]
+        row[1] = math.degrees(result.orientation_errors[0])
+        row[2] = result.iterations
+        q = result.q
+    return calls
