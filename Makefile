@@ -29,7 +29,7 @@ demo: setup  ## a simulated VR user through the real ROS 2 nodes, shown in a bro
 	@$(VENV)/bin/vr_ik demo $(ARGS)
 
 test: setup  ## run every test
-	@$(VENV)/bin/python -m pytest $(ARGS)
+	@$(VENV)/bin/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint: setup  ## check format, style and types
 	@$(VENV)/bin/ruff format --quiet --check
