@@ -139,7 +139,7 @@ def test_the_command_prints_a_table_and_writes_json(folder, tmp_path):
         (('nowhere',), "There is no 'nowhere'"),
         (('.', '--points', '6'), 'holds no recordings'),
         (('.', '--points', '7'), "'7'"),
-        (('.', '--plot', 'nowhere'), 'no folder'),
+        (('.', '--plot', '/dev/null/no'), 'cannot be made'),
     ],
 )
 def test_bad_input_ends_in_one_sentence(tmp_path, monkeypatch, arguments, reason):

@@ -17,7 +17,7 @@
 
 import math
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 import numpy as np
 import pytest
 
@@ -58,6 +58,7 @@ def turn_about_z(angle):
     x=st.floats(-5.0, 5.0),
     y=st.floats(-5.0, 5.0),
 )
+@example(a=0.0625, b=1.0, x=1e-12, y=0.0)
 def test_the_nearest_point_of_an_ellipse_is_on_it_and_no_other_is_nearer(a, b, x, y):
     u, v = nearest_on_ellipse(x, y, a, b)
     assert (u / a) ** 2 + (v / b) ** 2 == pytest.approx(1.0, abs=1e-9)
@@ -82,11 +83,19 @@ def test_a_limited_direction_is_within_the_cone_and_one_within_it_stays(seed, li
         assert np.linalg.norm(limited) == pytest.approx(1.0)
         again = np.array(limit_to_cone(*limited, limits))
         assert np.abs(again - limited).max() < 1e-6
-        # Along the four axes the cone's angles are what they say.
-        if (limits < 0.5 * math.pi).all():
-            angle = math.atan2(math.hypot(limited[0], limited[1]), limited[2])
-            assert limits.min() - 1e-6 <= max(angle, limits.min())
-            assert angle <= limits.max() + 1e-6
+        if (limits < 0.49 * math.pi).all():
+            inside = _in_conic_section(direction, limits)
+            assert _in_conic_section(limited, limits) <= 1.0 + 1e-6
+            if direction[2] > 0.0 and inside < 1.0 - 1e-9:
+                assert np.abs(limited - direction).max() < 1e-9
+
+
+def _in_conic_section(direction, limits):
+    """Return below 1 for a direction within the cone: on a plane before it, the four ellipses."""
+    x, y, z = direction
+    across = limits[0] if x >= 0.0 else limits[2]
+    along = limits[1] if y >= 0.0 else limits[3]
+    return (x / z / math.tan(across)) ** 2 + (y / z / math.tan(along)) ** 2
 
 
 @pytest.mark.parametrize('limit', [0.3, 1.2, 1.9, 2.8])

@@ -40,7 +40,7 @@ def invoke(*arguments):
         (('--data', 'nowhere'), "There is no folder 'nowhere'"),
         (('--data', '.', '--only', 'seed999'), "Unknown paper 'seed999'"),
         (('--data', '.', '--json', 'no/papers.json'), 'cannot be written'),
-        (('--data', '.', '--plot', 'nowhere'), "There is no folder 'nowhere'"),
+        (('--data', '.', '--plot', '/dev/null/no'), 'cannot be made'),
     ],
 )
 def test_bad_input_gets_one_sentence(arguments, sentence, tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from vr_ik.config import replace, SolverConfig, TrackerConfig
-from vr_ik.errors import ConfigError
+from vr_ik.errors import ConfigError, VrIkError
 from vr_ik.math.rotations import poses_from_quaternions
 from vr_ik.pipeline import Pipeline
 from vr_ik.trackers.simulated import SIMULATED_ROLES, SimulatedTracker
@@ -170,3 +170,10 @@ def test_reset_makes_replay_exact():
 def test_a_model_without_the_tracked_links_is_refused():
     with pytest.raises(ConfigError, match='l_foot, r_foot is worn'):
         Pipeline(SolverConfig(model='upper', trackers=('l_foot', 'r_foot')))
+
+
+def test_an_option_that_a_parameter_would_overrule_is_refused():
+    with pytest.raises(ConfigError, match='posture_weight'):
+        Pipeline(SolverConfig(solver='lm', solver_options='posture_weight=5.0'))
+    with pytest.raises(VrIkError, match='nonsense'):
+        Pipeline(SolverConfig(solver='lm', solver_options='nonsense=5.0'))

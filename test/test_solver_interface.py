@@ -31,7 +31,7 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ('dls', {'ball_joints': 'exponential'}),
     ('lm', {'restarts': 3}),
     ('newton', {'ball_joints': 'exponential', 'strategy': 'line_search'}),
-    ('newton', {'indefinite': 'damp', 'posture_weight': 1e-3}),
+    ('newton', {'indefinite': 'project', 'posture_weight': 1e-3}),
     ('two_bone', {'pole': 'fixed'}),
     ('two_bone', {'pole': 'zones'}),
 )

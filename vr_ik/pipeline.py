@@ -36,6 +36,7 @@ from vr_ik.body.stand_ins import StandIns
 from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import option_map, SolverConfig
+from vr_ik.config_fields import bad_value
 from vr_ik.errors import ConfigError
 from vr_ik.filters.clean import CleanLimits, FrameCleaner
 from vr_ik.filters.one_euro import OneEuro, Smoothing
@@ -272,6 +273,9 @@ def _solver(config: SolverConfig, model: RobotModel, mounts: Sequence[Mount]) ->
     known = {field.name for field in fields(options)}
     given = {name: value for name, value in settings.items() if name in known}
     given |= option_map('solver_options', config.solver_options)
+    if 'posture_weight' in given:
+        valid = "set the node's parameter posture_weight instead"
+        raise bad_value('solver_options', config.solver_options, valid)
     solver = make_solver(config.solver, model, tasks, **given)
     if isinstance(solver, PostureSolver):
         solver.posture[:] = rest_posture(model)

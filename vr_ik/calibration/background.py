@@ -17,6 +17,7 @@
 from collections.abc import Sequence
 import multiprocessing
 from multiprocessing.connection import Connection
+import threading
 
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.calibration.refine import refine
@@ -28,35 +29,45 @@ class Refinement:
     """One refinement that is under way."""
 
     def __init__(self, calibration: Calibration, frames: Sequence[TrackingFrame]) -> None:
-        """Start it."""
+        """Start it and return at once."""
         context = multiprocessing.get_context('spawn')
-        self._result, sender = context.Pipe(duplex=False)
-        self._process = context.Process(
-            target=_refine, args=(sender, calibration, list(frames)), daemon=True
-        )
+        self._ours, theirs = context.Pipe()
+        self._process = context.Process(target=_refine, args=(theirs,), daemon=True)
         self._process.start()
-        sender.close()
+        theirs.close()
+        self._calibration: Calibration | None = None
+        # A pipe takes so many frames only once the process has begun to read, after a second.
+        self._thread = threading.Thread(
+            target=self._exchange, args=(calibration, list(frames)), daemon=True
+        )
+        self._thread.start()
 
     def done(self) -> bool:
         """Tell whether it has come to an end, good or bad."""
-        return self._result.poll() or not self._process.is_alive()
+        return not self._thread.is_alive()
 
     def result(self) -> Calibration:
         """Return the better calibration once it is done; raise `CalibrationError` if it failed."""
-        try:
-            calibration: Calibration = self._result.recv()
-        except EOFError:
-            self._process.join()
-            code = self._process.exitcode
-            raise CalibrationError(f'The refinement ended with exit code {code}.') from None
+        self._thread.join()
         self._process.join()
-        return calibration
+        if self._calibration is None:
+            code = self._process.exitcode
+            raise CalibrationError(f'The refinement ended with exit code {code}.')
+        return self._calibration
 
     def cancel(self) -> None:
         """End it now."""
         self._process.terminate()
+        self._thread.join()
         self._process.join()
 
+    def _exchange(self, calibration: Calibration, frames: list[TrackingFrame]) -> None:
+        try:
+            self._ours.send((calibration, frames))
+            self._calibration = self._ours.recv()
+        except (EOFError, OSError):
+            pass  # the process has ended; `result` says so
 
-def _refine(sender: Connection, calibration: Calibration, frames: list[TrackingFrame]) -> None:
-    sender.send(refine(calibration, frames))
+
+def _refine(pipe: Connection) -> None:
+    pipe.send(refine(*pipe.recv()))

@@ -20,7 +20,7 @@ from typing import Annotated
 
 import typer
 
-from vr_ik.cli.files import check_folder, check_writable, write_text
+from vr_ik.cli.files import check_writable, make_folder, write_text
 from vr_ik.config import replace, SolverConfig
 
 
@@ -57,7 +57,7 @@ def eval_(
     if json_file is not None:
         check_writable(json_file)
     if plot is not None:
-        check_folder(plot)
+        make_folder(plot)
     config = SolverConfig() if smooth else SolverConfig(smoothing_hz=0.0)
     configs = [replace(config, {'solver': name}) for name in solver or [config.solver]]
     figures = compare(data, points, configs, refine, plot)

@@ -27,10 +27,12 @@ def check_writable(path: Path) -> None:
         raise VrIkError(f"'{path}' cannot be written: there is no folder '{path.parent}'.")
 
 
-def check_folder(path: Path) -> None:
-    """Raise `VrIkError` for a folder that is not there."""
-    if not path.is_dir():
-        raise VrIkError(f"There is no folder '{path}'.")
+def make_folder(path: Path) -> None:
+    """Make a folder to write into, where it is not there, or raise `VrIkError`."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VrIkError(f"The folder '{path}' cannot be made: {error.strerror}.") from error
 
 
 def write_text(path: Path, text: str) -> None:

@@ -20,7 +20,8 @@ from typing import Annotated
 
 import typer
 
-from vr_ik.cli.files import check_folder, check_writable, write_text
+from vr_ik.cli.files import check_writable, make_folder, write_text
+from vr_ik.errors import VrIkError
 
 
 def papers(
@@ -45,11 +46,12 @@ def papers(
     # Imported late: numba takes a second, which the other commands need not wait for.
     from vr_ik.evaluation.papers import reproduce
 
-    check_folder(data)
+    if not data.is_dir():
+        raise VrIkError(f"There is no folder '{data}'.")
     if json_file is not None:
         check_writable(json_file)
     if plot is not None:
-        check_folder(plot)
+        make_folder(plot)
     figures = reproduce(data, only or (), plot)
     if json_file is not None:
         write_text(json_file, json.dumps(figures, indent=2) + '\n')

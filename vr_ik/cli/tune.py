@@ -20,7 +20,7 @@ from typing import Annotated
 
 import typer
 
-from vr_ik.cli.files import check_folder, check_writable, write_text
+from vr_ik.cli.files import check_writable, make_folder, write_text
 from vr_ik.cli.interruption import Interruption
 
 _STOPPED = 130
@@ -76,7 +76,7 @@ def tune(
         if path is not None:
             check_writable(path)
     if plot is not None:
-        check_folder(plot)
+        make_folder(plot)
         pyplot()  # Raises now, not after the search, where it is not installed.
     cases = read_cases(data)
     with Interruption() as interruption:

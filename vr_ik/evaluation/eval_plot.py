@@ -40,8 +40,8 @@ _INSTANTS = 6
 _SHOWN = ('elbows', 'knees', 'shoulders')
 
 
-def plot_motion(r: Reconstruction, folder: Path) -> Path:
-    """Draw one motion into a PNG file named after it, and return its path."""
+def plot_motion(r: Reconstruction, solver: str, folder: Path) -> Path:
+    """Draw one motion into a PNG file named after it and the solver; return its path."""
     found = tracks(r)
     figure = pyplot().figure(figsize=(12.0, 8.0))
     grid = figure.add_gridspec(3, _INSTANTS, height_ratios=(2.2, 1.0, 1.0))
@@ -49,8 +49,9 @@ def plot_motion(r: Reconstruction, folder: Path) -> Path:
         _draw_body(figure.add_subplot(grid[0, i]), r, found, frame)
     _draw_over_time(figure.add_subplot(grid[1, :]), r, found)
     _draw_errors(figure.add_subplot(grid[2, :]), found)
-    figure.suptitle(f'{r.recording.name}: solved (lines) and true (dots), {len(r.roles)} devices')
-    return save(figure, folder, r.recording.name)
+    title = f'{r.recording.name}, {solver}: solved (lines) and true (dots), {len(r.roles)} devices'
+    figure.suptitle(title)
+    return save(figure, folder, f'{r.recording.name}_{solver}')
 
 
 def _draw_body(axes: Any, r: Reconstruction, found: list[Track], frame: int) -> None:

@@ -76,7 +76,7 @@ def _evaluate(
         reconstruction = reconstruct(recording, roles, config, refined)
         motions[recording.name] = motion_figures(reconstruction)
         if plot is not None:
-            plot_motion(reconstruction, plot)
+            plot_motion(reconstruction, config.solver, plot)
     return overall_figures(motions)
 
 

@@ -45,7 +45,7 @@ def motion_figures(r: Reconstruction) -> Figures:
         'rotation_deg': _groups(
             {t.name: rotation_errors_deg(t).mean() for t in found if not t.is_joint}, found
         ),
-        'baseline': _groups({t.name: position_errors_mm(t).mean() for t in baseline}, baseline),
+        'baseline': _baseline(baseline),
         'jerk_ratio': _jerk_ratio(found, rate_hz),
         'time_us': _times_us(r.solve_times_s),
         'frames': len(r.q),
@@ -57,6 +57,12 @@ def motion_figures(r: Reconstruction) -> Figures:
         },
         'tracks': {track.name: track_figures(track, rate_hz) for track in found},
     }
+
+
+def _baseline(tracks_of_it: list[Track]) -> dict[str, float]:
+    """Return the means of elbows and knees; there are no others, so none over all joints."""
+    means = _groups({t.name: position_errors_mm(t).mean() for t in tracks_of_it}, tracks_of_it)
+    return {group: mean for group, mean in means.items() if not group.endswith('_joints')}
 
 
 def track_figures(track: Track, rate_hz: float) -> Figures:

@@ -18,7 +18,9 @@ Table 1: a straight chain of 10 joints, 0.9 m long and without limits, goes to 2
 reach and 20 out of it, to 0.001 mm (the tolerance of the paper's Figure 11; none is told for the
 table); mean iterations and median time. Its targets are not public: here they are seeded; those
 within reach are where the end effector is in random poses, those out of it are 1.35 m away.
-Targets at the border of the reach need many more iterations than others: there is a table of it.
+They are a third of the reach away on average. Targets nearer to the border need many more
+iterations: there is a table of it. Drawn evenly from all the reach, as for seed 000, they would
+take FABRIK 25 to 160 iterations on average, more than the paper has.
 Deviations: FABRIK has the paper's own short cut for targets out of reach; FTL gets its bones'
 lengths back; the Jacobian methods have the paper's damping of 1.1 in metres, `jt` the step of Buss
 and Kim; all stop after 10000 iterations or when they rest, by their own rules. Times are called
@@ -33,7 +35,8 @@ closed loops, as in the paper; the paper does not tell its limits: here they are
 same humanoid in the other recordings of CMU, without the dance, and the constrained humanoid knows
 the orientation of its 5 ends too (as section 4.3 asks for hinges); in the copy at hand the rows of
 Table 2 have lost their names, and are taken to be in the order of its Figure 17; `fabrik` on a
-tree sweeps by coordinate descent where limits hold it up.
+tree sweeps by coordinate descent where limits hold it up, which on the constrained dance are nine
+rounds of ten; without them it is no better than unconstrained.
 
 Growth: time of a solve to 1 mm against the number of joints of a chain of 1 m, random poses.
 """

@@ -38,6 +38,7 @@ from vr_ik.types import Task
 QUANTITIES = ('mm', 'deg', 'iterations')
 """What a case measures: mean position error, mean rotation error, mean number of iterations."""
 _POINTS = '6'
+_RECORDED = ('.npz', '.bvh', '.mcap', '.db3')
 
 
 class Case(Protocol):
@@ -138,7 +139,7 @@ def read_cases(paths: Sequence[Path]) -> list[Case]:
         # A folder's recordings are as good as its files: any change makes all of them new.
         files = sorted(path.glob('*.*')) if path.is_dir() else [path]
         recordings = read_recordings([path])
-        content = _digest(file for file in files if file.suffix in ('.npz', '.bvh'))
+        content = _digest(file for file in files if file.suffix in _RECORDED)
         cases += [BodyCase(each, f'{content} {each.name}') for each in recordings]
     return cases
 

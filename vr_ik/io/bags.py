@@ -70,4 +70,5 @@ def _tf_messages(path: Path) -> Iterator[bytes]:
                 for _, _, message in bag.messages(connections=moving):
                     yield bytes(message)
     except (ReaderError, OSError, ValueError, KeyError) as error:
-        raise VrIkError(f"The bag '{path}' cannot be read: {error}.") from error
+        reason = str(error).rstrip('.')
+        raise VrIkError(f"The bag '{path}' cannot be read: {reason}.") from error

@@ -94,25 +94,26 @@ def _limit_angle(
 def nearest_on_ellipse(x: float, y: float, a: float, b: float) -> tuple[float, float]:
     """Return the point of an ellipse with half axes a and b that is nearest to (x, y).
 
-    The nearest point is (a a x / (t + a a), b b y / (t + b b)) for the root t > -min(a, b)^2 of
+    With m = min(a, b)^2 it is (a a x / (s + a a - m), b b y / (s + b b - m)) for the root s > 0 of
     the ellipse's equation, which falls and is convex there: Newton's method from the left finds
-    it.
+    it. The differences are taken once, as near the centre s is too small to be added to m.
     """
     u, v = abs(x), abs(y)
     if a <= 0.0 or b <= 0.0:
         return (min(max(x, -a), a), 0.0) if b <= 0.0 else (0.0, min(max(y, -b), b))
     # Where f is positive for certain, so that no step can leave the branch.
     least = min(a, b) ** 2
-    t = max(a * u - a * a, b * v - b * b, -(1.0 - 1e-12) * least)
+    da, db = a * a - least, b * b - least
+    s = max(a * u - da, b * v - db, 1e-12 * least)
     for _ in range(60):
-        p, q = a * u / (t + a * a), b * v / (t + b * b)
+        p, q = a * u / (s + da), b * v / (s + db)
         f = p * p + q * q - 1.0
-        slope = 2.0 * (p * p / (t + a * a) + q * q / (t + b * b))
+        slope = 2.0 * (p * p / (s + da) + q * q / (s + db))
         if not f > 1e-15 or not slope > 0.0:
             break
-        t += f / slope
-    c, d = a * a * u / (t + a * a), b * b * v / (t + b * b)
-    if t + least <= 1e-11 * least:
+        s += f / slope
+    c, d = a * a * u / (s + da), b * b * v / (s + db)
+    if s <= 1e-11 * least:
         # From an inner part of the longer axis the nearest point is off it.
         if a > b:
             d = b * math.sqrt(max(1.0 - (c / a) ** 2, 0.0))
