@@ -146,6 +146,16 @@ def test_after_a_pause_the_body_is_found_at_once():
         assert device_errors(user, pipeline.process(frame)).max() < 0.01
 
 
+def test_a_quick_motion_is_followed_from_its_very_middle():
+    user, frames = record(2.0, **CLEAN)
+    pipeline = Pipeline(SolverConfig())
+    for first in range(200, 220):
+        pipeline.reset()
+        solutions = [pipeline.process(frame) for frame in frames[first : first + 8]]
+        errors = [device_errors(user, solution).max() for solution in solutions[1:]]
+        assert max(errors) < 0.01
+
+
 def test_bad_poses_do_no_harm():
     _, frames = record(0.5, **CLEAN)
     pipeline = Pipeline(SolverConfig())

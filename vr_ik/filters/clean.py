@@ -94,6 +94,8 @@ class FrameCleaner:
     def _update(self, device: _Device, pose: Array, now_ns: int) -> None:
         if device.stamp_ns is None:
             device.believe(pose, now_ns)
+            # It may be in the middle of a quick motion: any speed that is possible at all.
+            device.speed = device.turn_speed = math.inf
             return
         seconds = max(now_ns - device.stamp_ns, 0) * 1e-9
         distance, angle = _moved(device.pose, pose)
