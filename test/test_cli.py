@@ -31,8 +31,8 @@ from typer.testing import CliRunner, Result
 
 from vr_ik import __version__, registry
 from vr_ik.cli import checks, ros
-from vr_ik.cli.interruption import Interruption
 from vr_ik.cli.main import app
+from vr_ik.interruption import Interruption
 from vr_ik.kinematics.model import RobotModel
 
 ROOT = Path(__file__).parent.parent

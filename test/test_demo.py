@@ -26,9 +26,9 @@ import pytest
 from rich.console import Console
 
 from vr_ik.cli import demonstration
-from vr_ik.cli.interruption import Interruption
 from vr_ik.cli.measures import Measures
 from vr_ik.cli.processes import NodesError
+from vr_ik.interruption import Interruption
 from vr_ik.trackers.simulated_user import SimulatedUser
 
 KEYS = {'seconds', 'frames', 'joint_states', 'latency_ms', 'error_mm'}

@@ -25,7 +25,7 @@ import pytest
 from rclpy.node import Node
 from ros_graph import environment, PATIENCE_S
 
-from vr_ik.cli.interruption import Interruption
+from vr_ik.interruption import Interruption
 from vr_ik.nodes import spin
 from vr_ik.nodes.joining import joined
 

@@ -138,7 +138,9 @@ def test_joy_tells_each_controller_from_the_other(graph: TrackerGraph) -> None:
         graph.left, pressed=[33], touched=[32, 33], axes={0: (0.25, -0.5), 1: (1, 0)}
     )
     graph.runtime.set_input(graph.right, pressed=[1])
-    graph.wait(lambda: bool(left and right) and any(left[-1].buttons), 'joy')
+    graph.wait(
+        lambda: bool(left and right) and any(left[-1].buttons) and any(right[-1].buttons), 'joy'
+    )
     assert left[-1].header.frame_id == 'l_controller'
     axes = dict(zip(AXIS_NAMES, left[-1].axes, strict=True))
     assert {name for name, value in axes.items() if value} == {

@@ -26,9 +26,9 @@ from rich.console import Console
 import typer
 
 from vr_ik.cli.files import check_writable, write_text
-from vr_ik.cli.interruption import Interruption
 from vr_ik.cli.processes import NodesError, running
 from vr_ik.cli.ros import require_ros
+from vr_ik.interruption import Interruption
 
 DEFAULT_PORT = 8080
 MOTION_STARTS_AFTER_S = 4

@@ -25,11 +25,11 @@ from rich.console import Console
 from rich.live import Live
 
 from vr_ik.cli.dashboard import Dashboard, describe, markdown
-from vr_ik.cli.interruption import Interruption
 from vr_ik.cli.measures import FRAMES, Measures
 from vr_ik.cli.processes import NodeProcesses, NodesError
 from vr_ik.cli.ros import import_node_module
 from vr_ik.errors import MissingDependencyError
+from vr_ik.interruption import Interruption
 from vr_ik.trackers.simulated_user import SimulatedUser
 from vr_ik.viewer.scene import Viewer
 

@@ -19,10 +19,10 @@ from typing import Annotated
 
 import typer
 
-from vr_ik.cli.interruption import Interruption
 from vr_ik.cli.ros import import_node_module
 from vr_ik.config import SolverConfig, TrackerConfig
 from vr_ik.config_file import load_config
+from vr_ik.interruption import Interruption
 
 
 def run(

@@ -31,8 +31,8 @@ from vr_ik.cli.demo import (
     Seconds,
     WithViewer,
 )
-from vr_ik.cli.interruption import Interruption
 from vr_ik.cli.processes import running
+from vr_ik.interruption import Interruption
 from vr_ik.simulation.runtime import SimulatedRuntime
 from vr_ik.trackers.loop import Severity
 from vr_ik.trackers.openvr_session import load_openvr

@@ -21,7 +21,7 @@ from typing import Annotated
 import typer
 
 from vr_ik.cli.files import check_writable, make_folder, write_text
-from vr_ik.cli.interruption import Interruption
+from vr_ik.interruption import Interruption
 
 _STOPPED = 130
 

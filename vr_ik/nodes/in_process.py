@@ -16,7 +16,7 @@
 
 from pathlib import Path
 
-from vr_ik.cli.interruption import Interruption
+from vr_ik.interruption import Interruption
 from vr_ik.nodes import solver_node, spin, tracker_node
 from vr_ik.nodes.joining import joined
 

@@ -22,8 +22,8 @@ import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from vr_ik.cli.interruption import Interruption, SIGNALS
 from vr_ik.errors import VrIkError
+from vr_ik.interruption import Interruption, SIGNALS
 from vr_ik.nodes.joining import joined
 
 # How long a signal may go unnoticed while nothing else happens. Also a finite timeout, because
