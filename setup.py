@@ -47,6 +47,8 @@ EXTRAS = {
     ],
     'viewer': ['viser>=1.0', 'yourdfpy>=0.0.56'],
     'openvr': ['openvr>=2.12'],
+    # A robot without a robot, and descriptions of real ones.
+    'robots': ['example-robot-data', 'mujoco>=3'],
     'plots': ['matplotlib>=3.7'],
     'tune': ['dask[distributed]>=2024.5'],
     'test': [
@@ -111,6 +113,7 @@ setup(
             'vr_ik = vr_ik.cli.main:main',
             'tracker_node = vr_ik.nodes.tracker_node:main',
             'solver_node = vr_ik.nodes.solver_node:main',
+            'simulated_robot_node = vr_ik.nodes.simulated_robot_node:main',
         ],
         'vr_ik.solvers': [
             'bfgs = vr_ik.solvers.bfgs:Bfgs',

@@ -43,6 +43,7 @@ OPTIONAL_MODULES = {
     'distributed',
     'example_robot_data',
     'matplotlib',
+    'mujoco',
     'openvr',
     'pink',
     'pinocchio',

@@ -31,7 +31,7 @@ import time
 
 ROOT = Path(__file__).resolve().parent.parent
 TF2_MSGS = ROOT / 'compat' / 'tf2_msgs'
-EXTRAS = ('viewer', 'openvr', 'plots', 'tune', 'test', 'dev')
+EXTRAS = ('viewer', 'openvr', 'robots', 'plots', 'tune', 'test', 'dev')
 BEGUN = 'begun'
 ROS_MODULES = ('rclpy', 'diagnostic_msgs.msg', 'sensor_msgs.msg', 'std_msgs.msg', 'tf2_msgs.msg')
 SHARED = ('config', 'launch', 'rviz', 'package.xml')

@@ -70,6 +70,7 @@ def run_checks() -> list[Finding]:
         _openvr_package,
         _openvr_runtime,
         _viewer,
+        _simulated_robot,
         _rviz,
         _launch,
     )
@@ -163,6 +164,13 @@ def _viewer() -> Finding:
             return Finding('web viewer', State.OPTIONAL, problem, 'pip install viser yourdfpy')
     found = f'viser {_version("viser")}, yourdfpy {_version("yourdfpy")}'
     return Finding('web viewer', State.OK, found)
+
+
+def _simulated_robot() -> Finding:
+    problem = _import_problem('mujoco')
+    if problem:
+        return Finding('simulated robot', State.OPTIONAL, problem, 'pip install mujoco')
+    return Finding('simulated robot', State.OK, f'mujoco {_version("mujoco")}')
 
 
 def _rviz() -> Finding:
