@@ -32,7 +32,7 @@ _OPTIONS = {
     # A division by zero gives infinity and never raises in the loop.
     'error_model': 'numpy',
 }
-_KERNEL_FOLDERS = ('body', 'filters', 'io', 'kinematics', 'math', 'solvers')
+_KERNEL_FOLDERS = ('body', 'filters', 'io', 'kinematics', 'math', 'solvers', 'teleop')
 
 
 def kernel(function: Function) -> Kernel:

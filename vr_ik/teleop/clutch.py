@@ -1,0 +1,44 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The clutch of one arm: it must be seen released before a press counts."""
+
+import math
+
+# Released below this share of the threshold: a finger that trembles at it lets nothing chatter.
+_RELEASE_SHARE = 0.8
+
+
+class Clutch:
+    """Tells a fresh press from one that was there before, and from one that was refused."""
+
+    def __init__(self, threshold: float) -> None:
+        """Start as if pressed and refused: what is held at the start moves nothing."""
+        self._threshold = threshold
+        self.pressed = True
+        """Whether the operator holds it."""
+        self.engaged = False
+        """Whether the arm follows: since a fresh press that was accepted."""
+
+    def update(self, value: float) -> bool:
+        """Take the value of this tick, from 0 to 1; return whether it is a fresh press.
+
+        The caller accepts the press by setting `engaged`; what is no number counts as released.
+        """
+        was_pressed = self.pressed
+        threshold = self._threshold * (_RELEASE_SHARE if was_pressed else 1.0)
+        self.pressed = math.isfinite(value) and value >= threshold
+        if not self.pressed:
+            self.engaged = False
+        return self.pressed and not was_pressed

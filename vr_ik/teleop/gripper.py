@@ -1,0 +1,56 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The gripper of one arm, led by the trigger no faster than its joint may go."""
+
+import math
+
+from vr_ik.errors import UnknownNameError
+from vr_ik.kinematics.urdf import read_urdf
+from vr_ik.teleop.config import TeleopConfig
+from vr_ik.teleop.types import RobotState
+
+
+class Gripper:
+    """Where a gripper's joint is commanded to be, between open and closed."""
+
+    def __init__(self, config: TeleopConfig, arm: int, urdf_text: str) -> None:
+        """Take an arm's gripper; it may have none."""
+        self.joint = str(config.of_arm('gripper_joints', arm))
+        """Empty where there is none."""
+        self._open = float(config.of_arm('gripper_open', arm))
+        self._closed = float(config.of_arm('gripper_closed', arm))
+        self.position = self._open
+        self._speed = math.inf
+        if self.joint:
+            joints = {joint.name: joint for joint in read_urdf(urdf_text).joints}
+            if self.joint not in joints:
+                raise UnknownNameError('joint in gripper_joints', self.joint, joints)
+            self._speed = config.velocity_scale * joints[self.joint].velocity
+
+    def reset(self, robot: RobotState | None) -> None:
+        """Begin where the gripper is, if that is known."""
+        measured = math.nan if robot is None else robot.positions.get(self.joint, math.nan)
+        if math.isfinite(measured):
+            low, high = sorted((self._open, self._closed))
+            self.position = min(max(measured, low), high)
+
+    def step(self, seconds: float, trigger: float) -> None:
+        """Go toward where the trigger, from 0 to 1, wants it; what is no number moves nothing."""
+        if not math.isfinite(trigger):
+            return
+        share = min(max(trigger, 0.0), 1.0)
+        wanted = self._open + share * (self._closed - self._open)
+        reach = self._speed * seconds
+        self.position += min(max(wanted - self.position, -reach), reach)

@@ -1,0 +1,222 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""A session of teleoperation: one step a tick from the operator's hands to joint commands.
+
+inputs -> watch (clock, robot, hands) -> safety -> clutch -> retarget -> arm step -> command
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vr_ik.teleop.arm_step import ArmStep
+from vr_ik.teleop.clutch import Clutch
+from vr_ik.teleop.config import TeleopConfig
+from vr_ik.teleop.gripper import Gripper
+from vr_ik.teleop.hand import Hand
+from vr_ik.teleop.haptics import Haptics
+from vr_ik.teleop.retarget import Retarget
+from vr_ik.teleop.safety import after, Event
+from vr_ik.teleop.types import (
+    ArmInput,
+    ArmReport,
+    Reason,
+    State,
+    TeleopCommand,
+    TeleopInputs,
+)
+from vr_ik.teleop.watch import ALL_WELL, Finding, RobotWatch, TickClock
+
+_ACTIVE = (State.ENGAGED, State.HOLDING)
+
+
+class TeleopSession:
+    """Leads one or two arms. Deterministic; `step` never raises, whatever comes in.
+
+    The commanded joints keep within the limits of position, velocity and acceleration from tick
+    to tick, in every state: between two ticks a joint accelerates evenly, so that positions and
+    velocities of the commands fit together.
+    """
+
+    def __init__(self, config: TeleopConfig, urdf_text: str) -> None:
+        """Build the robot and compile what is needed; raises `VrIkError` for bad input."""
+        self.config = config
+        self._arm = ArmStep(config, urdf_text)
+        self.joint_names = self._arm.joint_names
+        """The joints that are commanded, in the order of the commands."""
+        self.state = State.DISENGAGED
+        self._finding = ALL_WELL
+        self._clock = TickClock(config)
+        limits = self._arm.arm.model
+        self._watch = RobotWatch(config, self.joint_names, limits.lower, limits.upper)
+        arms = range(config.arms)
+        self._hands = [Hand(config) for _ in arms]
+        self._clutches = [Clutch(config.clutch_threshold) for _ in arms]
+        self._retargets = [Retarget(config) for _ in arms]
+        self._grippers = [Gripper(config, arm, urdf_text) for arm in arms]
+        self._haptics = Haptics(config.arms)
+        self._targets = np.tile(np.eye(4), (config.arms, 1, 1))
+        self._twists = np.zeros((config.arms, 6))
+        self._elbows = np.full((config.arms, 3), np.nan)
+
+    def step(
+        self, now_ns: int, inputs: TeleopInputs, steady_ns: int | None = None
+    ) -> TeleopCommand:
+        """Go through one tick, at `now_ns` on the clock of all stamps.
+
+        `steady_ns` is the same instant on a clock that never jumps; where there is none, a jump
+        of the one clock is taken for a pause.
+        """
+        arms = _arm_inputs(inputs.arms, self.config.arms)
+        self._clock.tick(now_ns, now_ns if steady_ns is None else steady_ns)
+        for hand, arm in zip(self._hands, arms, strict=True):
+            hand.update(arm, now_ns)
+        fresh = [c.update(a.clutch) for c, a in zip(self._clutches, arms, strict=True)]
+        fault = self._fault(now_ns, inputs)
+        if self.state in _ACTIVE and fault.reason is not Reason.NONE:
+            event = self._stop(fault)
+        else:
+            event = self._pressed(now_ns, inputs, fresh, fault)
+        self.state = after(self.state, event)
+        moved = self._move(now_ns, arms)
+        return self._command(moved, arms)
+
+    def _fault(self, now_ns: int, inputs: TeleopInputs) -> Finding:
+        """Return what speaks against moving, or against beginning to."""
+        if self._clock.finding is not ALL_WELL:
+            return self._clock.finding
+        if self.config.require_enable and inputs.enabled is not True:
+            active = self.state in _ACTIVE
+            return Finding(Reason.ENABLE_LOST if active else Reason.NOT_ENABLED)
+        command = self._arm.q if self.state in _ACTIVE else None
+        robot = self._watch.check(inputs.robot, now_ns, command)
+        if robot is not ALL_WELL:
+            return robot
+        for i, (hand, clutch) in enumerate(zip(self._hands, self._clutches, strict=True)):
+            if clutch.engaged and hand.fault is not Reason.NONE:
+                return self._about_device(hand.fault, i)
+        return ALL_WELL
+
+    def _about_device(self, reason: Reason, arm: int) -> Finding:
+        return Finding(reason, self.config.device_frames[arm])
+
+    def _stop(self, fault: Finding) -> Event:
+        """Let go of every clutch; it takes a fresh press to go on."""
+        self._finding = fault
+        for i, clutch in enumerate(self._clutches):
+            clutch.engaged = False
+            self._haptics.loss(i)
+        if fault.reason is Reason.PAUSED:
+            # The robot has long come to rest by itself; to brake now would be to move it again.
+            self._arm.halt()
+        return Event.FAULT
+
+    def _pressed(
+        self, now_ns: int, inputs: TeleopInputs, fresh: Sequence[bool], fault: Finding
+    ) -> Event:
+        """Engage the arms whose clutch is pressed anew, or refuse; return the tick's event."""
+        event = None
+        if self.state is not State.STOPPED:
+            for i in map(int, np.flatnonzero(fresh)):
+                event = self._engage(i, now_ns, inputs, fault)
+        if event is not None:
+            return event
+        stopped = self.state is State.STOPPED
+        if any(c.pressed if stopped else c.engaged for c in self._clutches):
+            return Event.STEADY
+        return Event.RELEASED if self._arm.at_rest else Event.EASED
+
+    def _engage(self, i: int, now_ns: int, inputs: TeleopInputs, fault: Finding) -> Event | None:
+        if fault is ALL_WELL and self._hands[i].fault is not Reason.NONE:
+            fault = self._about_device(self._hands[i].fault, i)
+        if fault is not ALL_WELL:
+            self._finding = fault
+            self._haptics.loss(i)
+            return None
+        if self.state is State.DISENGAGED and not any(c.engaged for c in self._clutches):
+            self._arm.reset(self._watch.positions)
+            for gripper in self._grippers:
+                gripper.reset(inputs.robot)
+        pose_world_from_hand, _ = self._hands[i].at(now_ns)
+        head = inputs.pose_world_from_head
+        facing = pose_world_from_hand if head is None or not np.isfinite(head).all() else head
+        self._retargets[i].capture(pose_world_from_hand, self._arm.tip_pose(i), facing)
+        self._clutches[i].engaged = True
+        self._finding = ALL_WELL
+        return Event.PRESSED
+
+    def _move(self, now_ns: int, arms: Sequence[ArmInput]) -> bool:
+        """Move the command on by one tick; return whether there is one to publish."""
+        if self.state is State.DISENGAGED or (self.state is State.STOPPED and self._arm.at_rest):
+            return False
+        if self._clock.finding.reason is Reason.PAUSED:
+            self._arm.halt()
+            return False
+        following = np.array([clutch.engaged for clutch in self._clutches])
+        for i in map(int, np.flatnonzero(following)):
+            self._aim(i, now_ns, arms[i])
+        if not self._arm.step(
+            self._clock.seconds, following, self._targets, self._twists, self._elbows
+        ):
+            self.state = after(self.state, self._stop(Finding(Reason.SOLVER_FAILED)))
+        for i in map(int, np.flatnonzero(following)):
+            self._grippers[i].step(self._clock.seconds, arms[i].trigger)
+        return True
+
+    def _aim(self, i: int, now_ns: int, arm: ArmInput) -> None:
+        """Write where an arm's tip and elbow are wanted now."""
+        hand, twist = self._hands[i].at(now_ns)
+        retarget, config = self._retargets[i], self.config
+        self._targets[i] = retarget.target(hand, self._clock.seconds)
+        rotation = retarget.rotation_root_from_world
+        self._twists[i, :3] = config.position_scale * (rotation @ twist[:3])
+        self._twists[i, 3:] = config.rotation_scale * (rotation @ twist[3:])
+        self._elbows[i] = np.nan
+        if arm.elbow is not None and np.shape(arm.elbow) == (3,):
+            self._elbows[i] = rotation @ (arm.elbow - hand[:3, 3])
+
+    def _command(self, moved: bool, arms: Sequence[ArmInput]) -> TeleopCommand:
+        reports = tuple(self._report(i) for i in range(len(arms)))
+        grippers = {g.joint: g.position for g in self._grippers if g.joint and moved}
+        return TeleopCommand(
+            self.state,
+            self._finding.reason,
+            self._finding.text,
+            self.joint_names,
+            self._arm.q.copy() if moved else None,
+            self._arm.v.copy() if moved else None,
+            grippers,
+            reports,
+            self._haptics.take(reports),
+        )
+
+    def _report(self, i: int) -> ArmReport:
+        following = self._clutches[i].engaged
+        tip = self._arm.tip_pose(i)
+        position_error, rotation_error = self._arm.errors[i] if following else (0.0, 0.0)
+        return ArmReport(
+            following,
+            self._targets[i].copy() if following else tip,
+            tip,
+            self._arm.tip_twist(i),
+            float(position_error),
+            float(rotation_error),
+            float(self._arm.singularity[i]),
+        )
+
+
+def _arm_inputs(arms: Sequence[ArmInput], count: int) -> list[ArmInput]:
+    """Return one input an arm; those that are missing are lost and released."""
+    return [*arms[:count], *(ArmInput() for _ in range(count - len(arms)))]

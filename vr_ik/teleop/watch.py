@@ -1,0 +1,107 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""What is watched beside the hands: the time between ticks, and the robot's own state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import math
+
+import numpy as np
+
+from vr_ik.teleop.config import TeleopConfig
+from vr_ik.teleop.types import Reason, RobotState
+from vr_ik.types import Array
+
+# A robot at its limits reports them a little exceeded [rad or m].
+_LIMIT_TOLERANCE = 0.02
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong, if anything, and the joint or arm that it is about."""
+
+    reason: Reason
+    about: str = ''
+
+    @property
+    def text(self) -> str:
+        """The reason in words."""
+        return f'{self.reason.value} ({self.about})' if self.about else self.reason.value
+
+
+ALL_WELL = Finding(Reason.NONE)
+
+
+class TickClock:
+    """Measures ticks on a steady clock, and watches that the other clock goes along with it."""
+
+    def __init__(self, config: TeleopConfig) -> None:
+        """Take the thresholds."""
+        self._period_s = 1.0 / config.rate_hz
+        self._longest_s, self._jump_s = config.longest_tick_s, config.clock_jump_s
+        self._now_ns: int | None = None
+        self._steady_ns = 0
+        self.seconds = self._period_s
+        """The time since the last tick; a nominal one where it is not known."""
+        self.finding = ALL_WELL
+
+    def tick(self, now_ns: int, steady_ns: int) -> None:
+        """Take the time of a tick on both clocks."""
+        steady_s = now_s = self._period_s
+        if self._now_ns is not None:
+            steady_s, now_s = (steady_ns - self._steady_ns) * 1e-9, (now_ns - self._now_ns) * 1e-9
+        self._now_ns, self._steady_ns = now_ns, steady_ns
+        self.seconds, self.finding = steady_s, ALL_WELL
+        if steady_s > self._longest_s:
+            self.finding = Finding(Reason.PAUSED, f'for {steady_s:.3f} s')
+        elif steady_s <= 0.0 or abs(now_s - steady_s) > self._jump_s:
+            self.finding = Finding(Reason.CLOCK_JUMP, f'by {now_s:.3f} s')
+            self.seconds = steady_s if steady_s > 0.0 else self._period_s
+
+
+class RobotWatch:
+    """Checks the robot's measured joints against time, limits and command."""
+
+    def __init__(
+        self, config: TeleopConfig, joint_names: Sequence[str], lower: Array, upper: Array
+    ) -> None:
+        """Take the thresholds and the limits (n,) of the joints."""
+        self._timeout_s, self._distance = config.robot_timeout_s, config.robot_distance
+        self._names, self._lower, self._upper = tuple(joint_names), lower, upper
+        self.positions = np.zeros(len(self._names))
+        """As last measured; holds only while nothing was found."""
+
+    def check(self, robot: RobotState | None, now_ns: int, command: Array | None) -> Finding:
+        """Return what is wrong with the robot's state; `command` is None before there is one."""
+        if robot is None:
+            return Finding(Reason.ROBOT_MISSING)
+        for j, name in enumerate(self._names):
+            value = robot.positions.get(name, math.nan)
+            if not math.isfinite(value):
+                return Finding(Reason.ROBOT_MISSING, name)
+            self.positions[j] = value
+        age_s = (now_ns - robot.stamp_ns) * 1e-9
+        if abs(age_s) > self._timeout_s:
+            return Finding(Reason.ROBOT_STALE, f'by {age_s:.3f} s')
+        beyond = np.maximum(self._lower - self.positions, self.positions - self._upper)
+        worst = int(np.argmax(beyond))
+        if beyond[worst] > _LIMIT_TOLERANCE:
+            return Finding(Reason.LIMIT_VIOLATION, self._names[worst])
+        if command is not None:
+            away = np.abs(command - self.positions)
+            worst = int(np.argmax(away))
+            if away[worst] > self._distance:
+                return Finding(Reason.ROBOT_FAR, f'{self._names[worst]} by {away[worst]:.3f}')
+        return ALL_WELL
