@@ -113,6 +113,7 @@ setup(
             'vr_ik = vr_ik.cli.main:main',
             'tracker_node = vr_ik.nodes.tracker_node:main',
             'solver_node = vr_ik.nodes.solver_node:main',
+            'humanoid_node = vr_ik.nodes.humanoid_node:main',
             'simulated_robot_node = vr_ik.nodes.simulated_robot_node:main',
         ],
         'vr_ik.solvers': [

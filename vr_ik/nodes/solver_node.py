@@ -22,7 +22,7 @@ import time
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
@@ -30,12 +30,13 @@ from tf2_msgs.msg import TFMessage
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
-from vr_ik.io.tf_cdr import CDR_LITTLE_ENDIAN, DevicePoses, DeviceReader
+from vr_ik.io.tf_cdr import DevicePoses, DeviceReader
 from vr_ik.nodes import diagnostics, qos, spin
 from vr_ik.nodes.calibrating import Calibrating
 from vr_ik.nodes.conversions import FrameWriter, JointStateWriter
 from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.nodes.solver_report import SolverReport
+from vr_ik.nodes.tf_layout import in_our_layout
 from vr_ik.pipeline import Pipeline, Solution
 from vr_ik.trackers.assembly import FrameAssembler
 from vr_ik.types import TrackingFrame
@@ -150,10 +151,7 @@ class SolverNode(Node):
                 self._solve(frame)
 
     def _read(self, message: bytes) -> DevicePoses:
-        if message[:2] != CDR_LITTLE_ENDIAN:
-            # Another encoding, such as a big endian machine's: have it put into ours.
-            message = serialize_message(deserialize_message(message, TFMessage))
-        devices = self._solving.reader.read(message)
+        devices = self._solving.reader.read(in_our_layout(message))
         if devices.rejected:
             self._rejected += len(devices.rejected)
             self._warn(
