@@ -14,24 +14,25 @@
 
 """Reads tracking frames from bags (rosbag2: MCAP or sqlite3) that anybody recorded from /tf."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
-
-from rosbags.rosbag2 import Reader, ReaderError
+from typing import Any
 
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
-from vr_ik.io.tf_cdr import DeviceReader
-from vr_ik.trackers.assembly import FrameAssembler
+from vr_ik.frame_solver import FrameSolver
+from vr_ik.io.bag_files import Bag, is_bag
+from vr_ik.io.bag_topics import TF_TYPE, Topic, typestore
+from vr_ik.io.tf_cdr import DeviceReader, JoinedMessages
 from vr_ik.types import TrackingFrame
 
-_TF_TYPE = 'tf2_msgs/msg/TFMessage'
-_METADATA = 'metadata.yaml'
+__all__ = ['is_bag', 'no_devices', 'read_tracking', 'tf_topic']
 
-
-def is_bag(path: Path) -> bool:
-    """Tell whether a path is the folder of a bag."""
-    return (path / _METADATA).is_file()
+_TF = '/tf'
+_AT_ONCE = 4096
+_LOOKED_THROUGH = 1000
+_LISTED = 20
 
 
 def read_tracking(path: Path, config: SolverConfig) -> list[TrackingFrame]:
@@ -40,35 +41,60 @@ def read_tracking(path: Path, config: SolverConfig) -> list[TrackingFrame]:
     Raises `VrIkError` for what is no bag, and for a bag without any of the devices.
     """
     reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
-    assembler = FrameAssembler()
+    solver = FrameSolver()
     frames: list[TrackingFrame] = []
-    for message in _tf_messages(path):
-        try:
-            devices = reader.read(message)
-        except VrIkError:  # as in the live node, a message that is none costs nothing but itself
-            continue
-        if devices.names:
-            frames.extend(assembler.add(devices.names, devices.stamps_ns, devices.poses))
+    with Bag(path) as bag:
+        tf = tf_topic(path, bag.topics)
+        messages = (data for topic, _, data in bag.messages() if topic.name == tf)
+        while several := list(islice(messages, _AT_ONCE)):
+            for devices in reader.read_many(JoinedMessages.of(several)):
+                if devices is not None:  # as live, a message that is none costs itself alone
+                    frames.extend(solver.frames(devices))
     if not frames:
-        raise VrIkError(
-            f"The bag '{path}' has no tracked devices: no transform from '{config.world_frame}' "
-            f"to '{config.frame_prefix}hmd' or another role on any topic of type {_TF_TYPE}."
-        )
+        raise no_devices(path, config)
     return frames
 
 
-def _tf_messages(path: Path) -> Iterator[bytes]:
-    """Yield the serialized TF messages of a bag in the order of their recording."""
+def no_devices(path: Path, config: SolverConfig) -> VrIkError:
+    """Return an error for a bag without devices that says what is there, and what should be."""
+    pairs: set[tuple[str, str]] = set()
+    with Bag(path) as bag:
+        tf = tf_topic(path, bag.topics)
+        messages = (data for topic, _, data in bag.messages() if topic.name == tf)
+        for message in islice(messages, _LOOKED_THROUGH):
+            pairs.update(_frame_pairs(message))
+    there = ', '.join(f"'{parent}' to '{child}'" for parent, child in sorted(pairs)[:_LISTED])
+    roles = ', '.join(config.frame_prefix + role for role in config.trackers)
+    return VrIkError(
+        f"The bag '{path}' has no tracked devices: no transform from '{config.world_frame}' to "
+        f"'{config.frame_prefix}hmd' or another of {roles}. On {tf} there are {there or 'none'}."
+    )
+
+
+def _frame_pairs(message: bytes) -> set[tuple[str, str]]:
     try:
-        with Reader(path) as bag:
-            moving = [
-                connection
-                for connection in bag.connections
-                if connection.msgtype == _TF_TYPE and not connection.topic.endswith('tf_static')
-            ]
-            if moving:
-                for _, _, message in bag.messages(connections=moving):
-                    yield bytes(message)
-    except (ReaderError, OSError, ValueError, KeyError) as error:
-        reason = str(error).rstrip('.')
-        raise VrIkError(f"The bag '{path}' cannot be read: {reason}.") from error
+        content: Any = typestore().deserialize_cdr(message, TF_TYPE)
+    except Exception:  # bytes of whatever kind, which the library's generated code trips over
+        return set()
+    return {(t.header.frame_id, t.child_frame_id) for t in content.transforms}
+
+
+def tf_topic(path: Path, topics: Sequence[Topic]) -> str:
+    """Return the topic that moving frames are on: /tf, or else the only one of its type."""
+    moving = sorted(
+        {t.name for t in topics if t.type == TF_TYPE and not t.name.endswith('tf_static')}
+    )
+    if _TF in moving:
+        return _TF
+    if len(moving) == 1:
+        return moving[0]
+    if moving:
+        raise VrIkError(
+            f"The bag '{path}' has no topic {_TF}, but several others of type {TF_TYPE}: "
+            f'{", ".join(moving)}. Record one user a bag.'
+        )
+    listed = ', '.join(sorted({t.name for t in topics})) or 'none at all'
+    raise VrIkError(
+        f"The bag '{path}' has no tracked devices: no topic {_TF} of type {TF_TYPE}. "
+        f'Its topics: {listed}.'
+    )

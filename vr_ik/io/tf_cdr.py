@@ -16,33 +16,21 @@
 Reads tracked devices straight from the bytes of TF messages.
 
 TF carries everybody's transforms, and turning all of them into Python objects costs about a
-hundred times what the solver needs. The layout read here is plain CDR, little endian, of
-tf2_msgs/msg/TFMessage, as DDS puts it on the wire and as bags store it:
-uint32 count, then for each transform int32 sec, uint32 nanosec, string frame_id,
-string child_frame_id (uint32 length with the final zero, then the bytes), 7 x float64
-(x y z, qx qy qz qw), each number aligned to its size.
+hundred times what the solver needs. The layout is described in `tf_kernels`.
 """
 
 from collections.abc import Sequence
-import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vr_ik.errors import VrIkError
-from vr_ik.kinematics.compiled import allocating_kernel
+from vr_ik.io.tf_kernels import Bytes, decode, decode_many, hold_only, Integers
 from vr_ik.math.rotations import poses_from_quaternions
 from vr_ik.types import Array
 
 CDR_LITTLE_ENDIAN = b'\x00\x01'
 """First bytes of a message in the layout that this file reads."""
-NORM_TOLERANCE = 0.01
-"""How far the squared norm of a quaternion may be from 1: what tf2 itself tolerates."""
-FARTHEST_M = 1e4
-"""A device farther from the world's origin than this is a mistake, not a pose."""
-
-Bytes = NDArray[np.uint8]
 
 
 class DevicePoses(NamedTuple):
@@ -56,16 +44,46 @@ class DevicePoses(NamedTuple):
     """Devices whose transform is no pose: not a finite number, or no unit quaternion."""
 
 
+class JoinedMessages(NamedTuple):
+    """The bodies of many messages, one after the other, for kernels that read all at once."""
+
+    bodies: Bytes
+    starts: Integers
+    """Multiples of eight, so that the numbers of a body are aligned in memory, too."""
+    ends: Integers
+
+    @classmethod
+    def of(cls, messages: Sequence[bytes]) -> 'JoinedMessages':
+        """Join messages; the body of one that is not in little endian CDR is empty."""
+        parts: list[bytes] = []
+        sizes = np.zeros(len(messages), np.int64)
+        for i, message in enumerate(messages):
+            if message[:2] == CDR_LITTLE_ENDIAN:
+                sizes[i] = len(message) - 4
+                parts.append(message[4:] + bytes(-sizes[i] % 8))
+        room = -(-sizes // 8) * 8
+        starts = np.cumsum(room) - room
+        return cls(np.frombuffer(bytearray().join(parts), np.uint8), starts, starts + sizes)
+
+
+class FrameNames:
+    """Names of frames as the kernels compare them: end to end, as CDR stores them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Join the names."""
+        encoded = [name.encode() + b'\x00' for name in names]
+        self.bytes = np.frombuffer(b''.join(encoded), np.uint8)
+        self.ends = np.cumsum([len(name) for name in encoded])
+
+
 class DeviceReader:
     """Picks the tracked devices out of TF messages."""
 
     def __init__(self, world_frame: str, frame_prefix: str, roles: Sequence[str]) -> None:
         """Look for children `frame_prefix + role` of `world_frame`."""
         self._roles = tuple(roles)
-        self._world = _with_zero(world_frame)
-        frames = [_with_zero(frame_prefix + role) for role in roles]
-        self._frames = np.concatenate(frames)
-        self._frame_ends = np.cumsum([len(frame) for frame in frames])
+        self._world = FrameNames([world_frame]).bytes
+        self._frames = FrameNames([frame_prefix + role for role in roles])
 
     def read(self, message: bytes) -> DevicePoses:
         """
@@ -78,8 +96,8 @@ class DeviceReader:
         # The copy starts at the body, which aligns its numbers in memory as in the layout.
         body = np.frombuffer(message[4:], np.uint8).copy()
         doubles = body[: len(body) // 8 * 8].view(np.float64)
-        found, roles, good, stamps_ns, numbers = _decode(
-            body, doubles, self._world, self._frames, self._frame_ends
+        found, roles, good, stamps_ns, numbers = decode(
+            body, doubles, self._world, self._frames.bytes, self._frames.ends
         )
         if found < 0:
             raise VrIkError(f'A TF message of {len(message)} bytes is cut off or damaged.')
@@ -92,106 +110,60 @@ class DeviceReader:
         poses = poses_from_quaternions(numbers[:, :3], numbers[:, 3:])
         return DevicePoses(names, stamps_ns.tolist(), poses, rejected)
 
-
-def _with_zero(text: str) -> Bytes:
-    """Return a string as CDR stores it."""
-    return np.frombuffer(text.encode() + b'\x00', np.uint8)
-
-
-@allocating_kernel
-def _decode(
-    body: Bytes, doubles: Array, world: Bytes, frames: Bytes, frame_ends: NDArray[np.int64]
-) -> tuple[int, NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64], Array]:
-    """
-    Return how many devices were found (-1: damaged), their roles, fitness, stamps, numbers.
-
-    `doubles` is the body again, as numbers.
-    """
-    # A transform takes at least 72 bytes: a count beyond that is damage, not a size to allocate.
-    count = _uint32(body, 0) if body.size >= 4 else 1
-    damaged = count > body.size // 72
-    count = min(count, body.size // 72)
-    roles = np.empty(count, np.int64)
-    good = np.empty(count, np.bool_)
-    stamps_ns = np.empty(count, np.int64)
-    numbers = np.empty((count, 7))
-    at = 4
-    found = 0
-    for _ in range(count):
-        frame_id = _aligned(at, 4) + 8
-        child = _aligned(_string_end(body, frame_id), 4)
-        first_number = _aligned(_string_end(body, child), 8)
-        at = first_number + 56
-        if at > body.size:
-            damaged = True
-            break
-        if not _string_is(body, frame_id, world):
-            continue
-        role = _find(body, child, frames, frame_ends)
-        if role < 0:
-            continue
-        roles[found] = role
-        seconds = np.int64(np.int32(_uint32(body, frame_id - 8)))
-        stamps_ns[found] = seconds * 1_000_000_000 + _uint32(body, frame_id - 4)
-        for i in range(7):
-            numbers[found, i] = doubles[first_number // 8 + i]
-        good[found] = _is_pose(numbers[found])
-        found += 1
-    if damaged:
-        found = -1
-    return found, roles[:found], good[:found], stamps_ns[:found], numbers[:found]
+    def read_many(self, messages: JoinedMessages) -> list[DevicePoses | None]:
+        """Return the same of many messages at once; None for one that is no TF message."""
+        bodies, starts, ends = messages
+        counts, roles, good, stamps_ns, numbers = decode_many(
+            bodies,
+            bodies.view(np.float64),
+            starts,
+            ends,
+            self._world,
+            self._frames.bytes,
+            self._frames.ends,
+        )
+        poses = poses_from_quaternions(numbers[:, :3], numbers[:, 3:])
+        names = [self._roles[role] for role in roles.tolist()]
+        stamps: list[int] = stamps_ns.tolist()
+        bad = set(np.flatnonzero(~good).tolist())
+        read: list[DevicePoses | None] = []
+        start = 0
+        for count in counts.tolist():
+            if count < 0:
+                read.append(None)
+                continue
+            end = start + count
+            if bad and not bad.isdisjoint(range(start, end)):
+                rows = [row for row in range(start, end) if row not in bad]
+                rejected = [names[row] for row in range(start, end) if row in bad]
+                read.append(
+                    DevicePoses(
+                        [names[row] for row in rows],
+                        [stamps[row] for row in rows],
+                        poses[rows],
+                        rejected,
+                    )
+                )
+            else:
+                read.append(DevicePoses(names[start:end], stamps[start:end], poses[start:end], []))
+            start = end
+        return read
 
 
-@allocating_kernel
-def _aligned(at: int, size: int) -> int:
-    return (at + size - 1) // size * size
+class LinkReader:
+    """Tells TF messages of a body's links, as solvers and state publishers send them."""
 
+    def __init__(self, world_frame: str, frame_prefix: str, links: Sequence[str]) -> None:
+        """Look for transforms among `frame_prefix + link` and from `world_frame` to them."""
+        children = [frame_prefix + link for link in links]
+        self._parents = FrameNames([world_frame, *children])
+        self._children = FrameNames(children)
 
-@allocating_kernel
-def _uint32(body: Bytes, at: int) -> int:
-    return (
-        np.int64(body[at])
-        | np.int64(body[at + 1]) << 8
-        | np.int64(body[at + 2]) << 16
-        | np.int64(body[at + 3]) << 24
-    )
-
-
-@allocating_kernel
-def _string_end(body: Bytes, at: int) -> int:
-    """Return where a string ends; beyond the body where its length is cut off."""
-    if at + 4 > body.size:
-        return at + 4
-    return at + 4 + _uint32(body, at)
-
-
-@allocating_kernel
-def _string_is(body: Bytes, at: int, text: Bytes) -> bool:
-    if _uint32(body, at) != text.size:
-        return False
-    for i in range(text.size):
-        if body[at + 4 + i] != text[i]:
-            return False
-    return True
-
-
-@allocating_kernel
-def _find(body: Bytes, at: int, texts: Bytes, ends: NDArray[np.int64]) -> int:
-    """Return which of the texts, given end to end, the string at `at` is; -1 if none."""
-    start = 0
-    for i in range(ends.size):
-        if _string_is(body, at, texts[start : ends[i]]):
-            return i
-        start = ends[i]
-    return -1
-
-
-@allocating_kernel
-def _is_pose(numbers: Array) -> bool:
-    """Return whether x y z [m], qx qy qz qw form a pose; no comparison with NaN is true."""
-    for i in range(3):
-        if not abs(numbers[i]) < FARTHEST_M:
-            return False
-    q = numbers[3:]
-    norm = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
-    return abs(norm - 1.0) < NORM_TOLERANCE and math.isfinite(norm)
+    def hold_only_links(self, messages: JoinedMessages) -> list[bool]:
+        """Return of each message whether it holds links of the body and nothing else."""
+        bodies, starts, ends = messages
+        parents, children = self._parents, self._children
+        only = hold_only(
+            bodies, starts, ends, parents.bytes, parents.ends, children.bytes, children.ends
+        )
+        return list(only.tolist())

@@ -30,6 +30,7 @@ from tf2_msgs.msg import TFMessage
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
+from vr_ik.frame_solver import FrameSolver
 from vr_ik.io.tf_cdr import DevicePoses, DeviceReader
 from vr_ik.nodes import diagnostics, qos, spin
 from vr_ik.nodes.calibrating import Calibrating
@@ -38,7 +39,6 @@ from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.nodes.solver_report import SolverReport
 from vr_ik.nodes.tf_layout import in_our_layout
 from vr_ik.pipeline import Pipeline, Solution
-from vr_ik.trackers.assembly import FrameAssembler
 from vr_ik.types import TrackingFrame
 
 NAME = 'solver_node'
@@ -83,9 +83,9 @@ class SolverNode(Node):
         self._config = BoundConfig(self, SolverConfig)
         self._calibrating = Calibrating(self, lambda: self._config.value, self._use)
         self._solving = self._prepare()
-        self._assembler = FrameAssembler()
+        self._frames = FrameSolver()
         self._report = SolverReport()
-        self._last_stamp_ns = self._restarts = self._rejected = 0
+        self._rejected = 0
         self._joint_states = self.create_publisher(
             JointState, qos.JOINT_STATES_TOPIC, qos.JOINT_STATES_QOS
         )
@@ -145,10 +145,8 @@ class SolverNode(Node):
             self._rejected += 1
             self._warn(str(error))
             return
-        if devices.names:
-            names, stamps_ns, poses, _ = devices
-            for frame in self._assembler.add(names, stamps_ns, poses):
-                self._solve(frame)
+        for frame in self._frames.frames(devices):
+            self._solve(frame)
 
     def _read(self, message: bytes) -> DevicePoses:
         devices = self._solving.reader.read(in_our_layout(message))
@@ -161,18 +159,14 @@ class SolverNode(Node):
         return devices
 
     def _solve(self, frame: TrackingFrame) -> None:
-        if frame.stamp_ns < self._last_stamp_ns:
-            self._restarts += 1
-            self._solving.pipeline.reset()
-            back_s = (self._last_stamp_ns - frame.stamp_ns) * 1e-9
-            self.get_logger().info(f'Time went back by {back_s:.1f} s: starting anew.')
-        self._last_stamp_ns = frame.stamp_ns
         self._calibrating.note(frame)
-        try:
-            solution = self._solving.pipeline.process(frame)
-        except Exception as error:  # a plug-in's mistake must not end the node
-            self._solving.pipeline.reset()
-            text = f'A frame could not be solved: {type(error).__name__}: {error}'
+        solution = self._frames.solve(self._solving.pipeline, frame)
+        if self._frames.back_s:
+            self.get_logger().info(
+                f'Time went back by {self._frames.back_s:.1f} s: starting anew.'
+            )
+        if solution is None:
+            text = f'A frame could not be solved: {self._frames.mistake}'
             self.get_logger().error(text, throttle_duration_sec=_WARNING_PERIOD_S)
             return
         self._publish(solution)
@@ -200,10 +194,10 @@ class SolverNode(Node):
             'solver': self._config.value.solver,
             'calibration': self._calibrating.state,
             'transforms rejected': self._rejected,
-            'transforms late': self._assembler.late,
-            'transforms repeated': self._assembler.repeated,
-            'frames over several messages': self._assembler.splits_frames,
-            'restarts of time': self._restarts,
+            'transforms late': self._frames.assembler.late,
+            'transforms repeated': self._frames.assembler.repeated,
+            'frames over several messages': self._frames.assembler.splits_frames,
+            'restarts of time': self._frames.restarts,
         }
         return [report.line(totals)]
 
