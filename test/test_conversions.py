@@ -20,15 +20,14 @@ from geometry_msgs.msg import TransformStamped
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
-from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import JointState
+from rclpy.serialization import serialize_message
 from tf2_msgs.msg import TFMessage
 
 from vr_ik.config import ROLES
 from vr_ik.errors import VrIkError
 from vr_ik.io.tf_cdr import DeviceReader
 from vr_ik.math.rotations import exp_rotation, pose
-from vr_ik.nodes.conversions import FrameWriter, JointStateWriter
+from vr_ik.nodes.conversions import FrameWriter
 from vr_ik.types import TrackingFrame
 
 STAMP_NS = 1_700_000_000_123_456_789
@@ -175,32 +174,3 @@ def test_a_message_is_reused_but_never_shows_an_older_frame() -> None:
         devices = reader.read(serialize_message(writer.write(frame)))
         assert devices.names == list(names)
         np.testing.assert_allclose(devices.poses, frame.poses, atol=1e-12)
-
-
-def test_joint_states_carry_the_numbers_and_the_stamp() -> None:
-    """Twice through the same message object, with numbers of their own."""
-    names = [f'joint_{i}' for i in range(40)]
-    writer = JointStateWriter(names)
-    rng = np.random.default_rng(1)
-    for stamp_ns in (STAMP_NS, STAMP_NS + 1):
-        positions, velocities = rng.normal(size=(2, 40))
-        data = serialize_message(writer.write(stamp_ns, positions, velocities))
-        message = deserialize_message(data, JointState)
-        assert message.name == names
-        np.testing.assert_array_equal(message.position, positions)
-        np.testing.assert_array_equal(message.velocity, velocities)
-        assert message.header.stamp.sec * 10**9 + message.header.stamp.nanosec == stamp_ns
-
-
-def test_a_root_transform_is_written_as_given() -> None:
-    """Position and quaternion are passed on unchanged."""
-    quaternion = np.array([0.5, -0.5, 0.5, 0.5])
-    message = FrameWriter('vr_world', 'operator/').write_one(
-        STAMP_NS, 'base_link', np.array([1.0, 2.0, 3.0]), quaternion
-    )
-    (root,) = message.transforms
-    assert root.header.frame_id == 'vr_world'
-    assert root.child_frame_id == 'operator/base_link'
-    p, q = root.transform.translation, root.transform.rotation
-    assert (p.x, p.y, p.z) == (1.0, 2.0, 3.0)
-    assert (q.x, q.y, q.z, q.w) == tuple(quaternion)

@@ -327,6 +327,11 @@ class SolverConfig(Config):
         "Put before every frame of devices and body, for several users: 'operator/'.",
         read_only=True,
     )
+    publish_link_tf: bool = param(
+        False,
+        'Broadcast the frames of all links beside that of the root, in the same message: then '
+        'nobody needs robot_state_publisher.',
+    )
 
     def __post_init__(self) -> None:
         """Check every value, the frame names, the options, and the arm span for the height."""

@@ -105,6 +105,10 @@ class NodeProcesses:
         for name, parameters in nodes.items():
             self._processes.append(NodeProcess(name, parameters))
 
+    def pid(self, name: str) -> int:
+        """Return the process id of the node of this name."""
+        return next(process.pid for process in self._processes if process.name == name)
+
     def check(self) -> None:
         """Raise `NodesError` if one of the processes has ended."""
         for process in self._processes:

@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 
+from vr_ik.kinematics.compiled import kernel
 from vr_ik.types import Array, TrackingFrame
 
 # A device may move this far between frames whatever their distance in time: noise and jitter.
@@ -77,7 +78,7 @@ class FrameCleaner:
         """Write targets (n, 4, 4) and confidence (n,) from 0 (unknown) to 1 (seen now)."""
         for name, pose in zip(frame.names, frame.poses, strict=True):
             row = self._rows.get(name)
-            if row is not None and np.isfinite(pose).all():
+            if row is not None and _is_finite(pose):
                 self._update(self._devices[row], pose, frame.stamp_ns)
         for row, device in enumerate(self._devices):
             targets[row] = device.pose
@@ -107,7 +108,8 @@ class FrameCleaner:
         self.glitches += 1
         started = device.jump_stamp_ns
         waited_s = 0.0 if started is None else (now_ns - started) * 1e-9
-        if started is None or not self._possible(*_moved(device.jump_pose, pose), waited_s):
+        jump, jump_angle = _moved(device.jump_pose, pose)
+        if started is None or not self._possible(jump, jump_angle, waited_s):
             device.jump_pose, device.jump_stamp_ns = pose.copy(), now_ns
         elif waited_s >= self._limits.glitch_hold_s:
             device.believe(pose, now_ns)
@@ -128,8 +130,22 @@ class FrameCleaner:
         )
 
 
+@kernel
+def _is_finite(pose: Array) -> bool:
+    """Tell whether all numbers of a pose (4, 4) are finite."""
+    for r in range(4):
+        for c in range(4):
+            if not math.isfinite(pose[r, c]):
+                return False
+    return True
+
+
+@kernel
 def _moved(before: Array, after: Array) -> tuple[float, float]:
     """Return the distance [m] and the angle [rad] between two poses."""
-    distance = float(np.linalg.norm(after[:3, 3] - before[:3, 3]))
-    cosine = 0.5 * (float(np.sum(after[:3, :3] * before[:3, :3])) - 1.0)
-    return distance, math.acos(min(1.0, max(-1.0, cosine)))
+    square = trace = 0.0
+    for r in range(3):
+        square += (after[r, 3] - before[r, 3]) ** 2
+        for c in range(3):
+            trace += after[r, c] * before[r, c]
+    return math.sqrt(square), math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))

@@ -21,12 +21,11 @@ before: the bytes are laid out once (see `tf_cdr`), then only stamp and numbers 
 """
 
 from collections.abc import Sequence
-import struct
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vr_ik.io.tf_cdr import CDR_LITTLE_ENDIAN
+from vr_ik.io.cdr_body import CdrBody
 from vr_ik.kinematics.compiled import allocating_kernel
 from vr_ik.math.rotations import quaternion_from_matrix
 from vr_ik.types import Array, TrackingFrame
@@ -43,7 +42,7 @@ class FrameEncoder:
         """Write children `frame_prefix + name` of `parent_frame`."""
         self._parent_frame = parent_frame
         self._frame_prefix = frame_prefix
-        self._layouts: dict[tuple[str, ...], _Layout] = {}
+        self._layouts: dict[tuple[str, ...], TransformsLayout] = {}
 
     def encode(self, frame: TrackingFrame) -> bytes:
         """Return a tf2_msgs/msg/TFMessage in little endian CDR."""
@@ -52,46 +51,36 @@ class FrameEncoder:
             if len(self._layouts) >= _KEPT_LAYOUTS:
                 self._layouts.clear()
             children = [self._frame_prefix + name for name in frame.names]
-            layout = self._layouts[frame.names] = _Layout(self._parent_frame, children)
+            layout = TransformsLayout([(self._parent_frame, child) for child in children])
+            self._layouts[frame.names] = layout
         return layout.fill(frame.stamp_ns, frame.poses)
 
 
-class _Layout:
+class TransformsLayout:
     """The bytes of a message with these children, and where in it their numbers are."""
 
-    def __init__(self, parent_frame: str, children: Sequence[str]) -> None:
-        body = bytearray(struct.pack('<I', len(children)))
+    def __init__(self, frames: Sequence[tuple[str, str]]) -> None:
+        """Lay out the transforms of (parent frame, child frame)."""
+        body = CdrBody()
+        body.add_uint32(len(frames))
         stamps_at, numbers_at = [], []
-        for child in children:
-            _align(body, 4)
-            stamps_at.append(len(body))
-            body += bytes(8)
-            for text in (parent_frame, child):
-                _align(body, 4)
-                encoded = text.encode() + b'\x00'
-                body += struct.pack('<I', len(encoded)) + encoded
-            _align(body, 8)
-            numbers_at.append(len(body))
-            body += bytes(_NUMBERS_SIZE)
-        # Numbers are aligned to the body's start; it gets a whole number of float64 in memory.
-        self._size = len(body)
-        _align(body, 8)
-        self._body = np.frombuffer(body, '<f8').copy()
-        self._stamps = self._body.view('<i4')
+        for parent, child in frames:
+            stamps_at.append(body.reserve(8, 4))
+            body.add_string(parent)
+            body.add_string(child)
+            numbers_at.append(body.reserve(_NUMBERS_SIZE, 8))
+        self._message = body.message()
         self._stamps_at = np.array(stamps_at, np.int64) // 4
         self._numbers_at = np.array(numbers_at, np.int64) // 8
 
     def fill(self, stamp_ns: int, poses: Array) -> bytes:
         """Return the bytes with a stamp and (n, 4, 4) poses."""
         seconds, nanoseconds = divmod(stamp_ns, 1_000_000_000)
-        self._stamps[self._stamps_at] = seconds
-        self._stamps[self._stamps_at + 1] = nanoseconds
-        _write_poses(self._body, self._numbers_at, poses)
-        return CDR_LITTLE_ENDIAN + b'\x00\x00' + self._body.tobytes()[: self._size]
-
-
-def _align(body: bytearray, size: int) -> None:
-    body += bytes(-len(body) % size)
+        ints = self._message.ints
+        ints[self._stamps_at] = seconds
+        ints[self._stamps_at + 1] = nanoseconds
+        _write_poses(self._message.doubles, self._numbers_at, poses)
+        return self._message.bytes()
 
 
 @allocating_kernel

@@ -63,6 +63,9 @@ class RobotModel:
         self._link_bodies = np.array([p.body for p in self._placements], np.int64)
         self._link_placements = np.array([p.row for p in self._placements])
         self._index = {link: i for i, link in enumerate(urdf.links)}
+        parent_of = {joint.child: self._index[joint.parent] for joint in urdf.joints}
+        self.link_parents = tuple(parent_of.get(link, -1) for link in urdf.links)
+        """The row of each link's parent in `link_names`; -1 for the root."""
 
     @classmethod
     def from_urdf(cls, source: str | Path, floating_base: bool = False) -> 'RobotModel':

@@ -14,13 +14,8 @@
 
 """Arrays to messages; message objects are made once and filled for every frame."""
 
-from array import array
-from collections.abc import Sequence
-
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Transform, TransformStamped
-import numpy as np
-from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 from vr_ik.math.rotations import quaternion_from_matrix
@@ -57,14 +52,6 @@ class FrameWriter:
         self._message.transforms = transforms
         return self._message
 
-    def write_one(self, stamp_ns: int, name: str, position: Array, quaternion: Array) -> TFMessage:
-        """Return the message for one child; it is overwritten by the next call."""
-        set_stamp(self._stamp, stamp_ns)
-        transform = self._transform(name)
-        fill_transform(transform.transform, position, quaternion)
-        self._message.transforms = [transform]
-        return self._message
-
     def _transform(self, name: str) -> TransformStamped:
         if name not in self._transforms:
             transform = TransformStamped()
@@ -80,25 +67,3 @@ def fill_transform(transform: Transform, position: Array, quaternion: Array) -> 
     p, q = transform.translation, transform.rotation
     p.x, p.y, p.z = position.tolist()
     q.x, q.y, q.z, q.w = quaternion.tolist()
-
-
-class JointStateWriter:
-    """Writes joint positions and velocities into a JointState message that it owns."""
-
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        """Write joints in this order."""
-        self._message = JointState(name=list(joint_names))
-        zeros = array('d', bytes(8 * len(joint_names)))
-        self._message.position = zeros
-        self._message.velocity = zeros[:]
-        # Views of the message's own memory (some releases copy what they are given, some do
-        # not), so that a frame is two copies of a few hundred bytes.
-        self._position = np.frombuffer(self._message.position)
-        self._velocity = np.frombuffer(self._message.velocity)
-
-    def write(self, stamp_ns: int, positions: Array, velocities: Array) -> JointState:
-        """Return the message [rad, rad/s, m, m/s]; it is overwritten by the next call."""
-        set_stamp(self._message.header.stamp, stamp_ns)
-        self._position[:] = positions
-        self._velocity[:] = velocities
-        return self._message

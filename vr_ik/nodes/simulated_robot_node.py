@@ -26,9 +26,10 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from vr_ik.errors import VrIkError
+from vr_ik.io.body_cdr import JointStateEncoder
 from vr_ik.io.packages import read_description
 from vr_ik.nodes import qos, spin
-from vr_ik.nodes.conversions import JointStateWriter, stamp_in_ns
+from vr_ik.nodes.conversions import stamp_in_ns
 from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.simulation.controllers import Controller, TrajectoryPoint
 from vr_ik.simulation.robot import SimulatedRobot, STEP_S
@@ -53,7 +54,7 @@ class SimulatedRobotNode(Node):
         joints_of = config.joints_of() or {'controller': self._robot.model.joint_names}
         self._q, self._velocity = self._robot.q, 0.0 * self._robot.q
         self._controllers = [self._open(name, joints) for name, joints in joints_of.items()]
-        self._writer = JointStateWriter(self._robot.model.joint_names)
+        self._encoder = JointStateEncoder(self._robot.model.joint_names)
         self._states = self.create_publisher(
             JointState, qos.JOINT_STATES_TOPIC, qos.JOINT_STATES_QOS
         )
@@ -98,7 +99,7 @@ class SimulatedRobotNode(Node):
                 self._velocity[places] = controller.velocity
             self._robot.step(self._q, self._velocity)
         stamp_ns = self.get_clock().now().nanoseconds
-        self._states.publish(self._writer.write(stamp_ns, self._robot.q, self._robot.velocity))
+        self._states.publish(self._encoder.encode(stamp_ns, self._robot.q, self._robot.velocity))
 
     def _on_trajectory(self, controller: Controller, message: JointTrajectory) -> None:
         now_s = self._robot.time_s

@@ -22,7 +22,6 @@ import time
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from rclpy.node import Node
-from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
@@ -31,10 +30,11 @@ from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.frame_solver import FrameSolver
+from vr_ik.io.body_cdr import BodyFramesEncoder, JointStateEncoder
 from vr_ik.io.tf_cdr import DevicePoses, DeviceReader
+from vr_ik.io.tf_cdr_writer import FrameEncoder
 from vr_ik.nodes import diagnostics, qos, spin
 from vr_ik.nodes.calibrating import Calibrating
-from vr_ik.nodes.conversions import FrameWriter, JointStateWriter
 from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.nodes.solver_report import SolverReport
 from vr_ik.nodes.tf_layout import in_our_layout
@@ -43,8 +43,7 @@ from vr_ik.types import TrackingFrame
 
 NAME = 'solver_node'
 _WARNING_PERIOD_S = 5.0
-_ROOT_POSITION, _ROOT_QUATERNION, _JOINTS = slice(0, 3), slice(3, 7), slice(7, None)
-_JOINT_VELOCITIES = slice(6, None)
+_JOINTS, _JOINT_VELOCITIES = slice(7, None), slice(6, None)
 _OF_THE_BODY = ('user', 'users_folder', 'user_height_m', 'arm_span_m')
 """Parameters that say whose body it is: a change of one ends a calibration."""
 
@@ -57,21 +56,31 @@ class Solving:
         self.calibration = calibration
         self.pipeline = Pipeline(config, calibration)
         self.reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
-        self.joint_states = JointStateWriter(self.pipeline.model.joint_names)
-        self.root = FrameWriter(config.world_frame, config.frame_prefix)
-        self.root_link = self.pipeline.model.root_link
+        model = self.pipeline.model
+        self.joint_states = JointStateEncoder(model.joint_names)
+        self.frames = BodyFramesEncoder(
+            model, config.world_frame, config.frame_prefix, config.publish_link_tf
+        )
         self._warm_up(config)
 
     def _warm_up(self, config: SolverConfig) -> None:
         """Take a made-up frame all the way, so that nothing is compiled in the loop."""
         poses = np.tile(np.eye(4), (len(config.trackers), 1, 1))
-        writer = FrameWriter(config.world_frame, config.frame_prefix)
+        encoder = FrameEncoder(config.world_frame, config.frame_prefix)
         for stamp_ns in (1, 10_000_001):
-            message = writer.write(TrackingFrame(stamp_ns, config.trackers, poses))
-            devices = self.reader.read(serialize_message(message))
+            message = encoder.encode(TrackingFrame(stamp_ns, config.trackers, poses))
+            devices = self.reader.read(message)
             frame = TrackingFrame(stamp_ns, tuple(devices.names), devices.poses)
-            self.pipeline.process(frame)
+            self.messages(self.pipeline.process(frame))
         self.pipeline.reset()
+
+    def messages(self, solution: Solution) -> tuple[bytes, bytes]:
+        """Return a solution's joint states and transforms, serialized."""
+        stamp_ns, q = solution.stamp_ns, solution.q
+        joint_states = self.joint_states.encode(
+            stamp_ns, q[_JOINTS], solution.velocity[_JOINT_VELOCITIES]
+        )
+        return joint_states, self.frames.encode(stamp_ns, q)
 
 
 class SolverNode(Node):
@@ -173,17 +182,9 @@ class SolverNode(Node):
         self._report.note(solution)
 
     def _publish(self, solution: Solution) -> None:
-        q, solving = solution.q, self._solving
-        self._joint_states.publish(
-            solving.joint_states.write(
-                solution.stamp_ns, q[_JOINTS], solution.velocity[_JOINT_VELOCITIES]
-            )
-        )
-        self._tf.publish(
-            solving.root.write_one(
-                solution.stamp_ns, solving.root_link, q[_ROOT_POSITION], q[_ROOT_QUATERNION]
-            )
-        )
+        joint_states, transforms = self._solving.messages(solution)
+        self._joint_states.publish(joint_states)
+        self._tf.publish(transforms)
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=_WARNING_PERIOD_S)

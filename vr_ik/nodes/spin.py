@@ -15,6 +15,7 @@
 """Runs nodes until a signal ends them: executor, orderly shutdown, exit codes."""
 
 from collections.abc import Callable, Sequence
+import os
 import signal
 import sys
 
@@ -22,7 +23,7 @@ import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from vr_ik.errors import VrIkError
+from vr_ik.errors import UnknownNameError, VrIkError
 from vr_ik.interruption import Interruption, SIGNALS
 from vr_ik.nodes.joining import joined
 
@@ -31,8 +32,17 @@ from vr_ik.nodes.joining import joined
 _SPIN_TIMEOUT_S = 0.1
 
 
+EXECUTOR_VARIABLE = 'VR_IK_EXECUTOR'
+"""Environment variable: 'events' (as without it), or 'single_threaded'."""
+
+
 def make_executor() -> Executor:
-    """Return the events executor (half the load and delay), or the plain one without it."""
+    """Return the events executor (half the load, see `make bench-ros`), or the plain one."""
+    name = os.environ.get(EXECUTOR_VARIABLE, 'events')
+    if name not in ('events', 'single_threaded'):
+        raise UnknownNameError(EXECUTOR_VARIABLE, name, ('events', 'single_threaded'))
+    if name == 'single_threaded':
+        return SingleThreadedExecutor()
     try:
         from rclpy.experimental.events_executor import EventsExecutor
     except ImportError:
