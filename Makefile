@@ -9,10 +9,10 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench python demo test lint format docs bench clean
+.PHONY: help setup setup-bench python demo test lint format docs bench bench-ros clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
@@ -46,7 +46,10 @@ docs: setup  ## bring the tables of the README and docs up to date
 bench: setup-bench  ## measure the solvers beside their peers, write bench.json
 	@env -u PYTHONPATH $(BENCH_VENV)/bin/python -m vr_ik.evaluation.bench $(ARGS)
 
+bench-ros: setup  ## measure the way of a frame through the nodes, write bench_ros.json
+	@$(VENV)/bin/python -m vr_ik.evaluation.bench_ros $(ARGS)
+
 clean:  ## remove everything that make has made
-	rm -rf $(VENV) $(BENCH_VENV) build install log bench.json *.egg-info .hypothesis .benchmarks \
+	rm -rf $(VENV) $(BENCH_VENV) build install log bench.json bench_ros.json *.egg-info .hypothesis .benchmarks \
 	  .mypy_cache .pytest_cache .ruff_cache
 	find vr_ik test tools launch compat -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -174,3 +174,17 @@ def test_a_message_is_reused_but_never_shows_an_older_frame() -> None:
         devices = reader.read(serialize_message(writer.write(frame)))
         assert devices.names == list(names)
         np.testing.assert_allclose(devices.poses, frame.poses, atol=1e-12)
+
+
+def test_a_root_transform_is_written_as_given() -> None:
+    """Position and quaternion are passed on unchanged."""
+    quaternion = np.array([0.5, -0.5, 0.5, 0.5])
+    message = FrameWriter('vr_world', 'operator/').write_one(
+        STAMP_NS, 'base_link', np.array([1.0, 2.0, 3.0]), quaternion
+    )
+    (root,) = message.transforms
+    assert root.header.frame_id == 'vr_world'
+    assert root.child_frame_id == 'operator/base_link'
+    p, q = root.transform.translation, root.transform.rotation
+    assert (p.x, p.y, p.z) == (1.0, 2.0, 3.0)
+    assert (q.x, q.y, q.z, q.w) == tuple(quaternion)

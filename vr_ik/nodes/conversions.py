@@ -52,6 +52,14 @@ class FrameWriter:
         self._message.transforms = transforms
         return self._message
 
+    def write_one(self, stamp_ns: int, name: str, position: Array, quaternion: Array) -> TFMessage:
+        """Return the message for one child; it is overwritten by the next call."""
+        set_stamp(self._stamp, stamp_ns)
+        transform = self._transform(name)
+        fill_transform(transform.transform, position, quaternion)
+        self._message.transforms = [transform]
+        return self._message
+
     def _transform(self, name: str) -> TransformStamped:
         if name not in self._transforms:
             transform = TransformStamped()

@@ -27,11 +27,12 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from vr_ik.errors import VrIkError
+from vr_ik.io.body_cdr import JointStateEncoder
 from vr_ik.io.packages import read_description
 from vr_ik.io.tf_cdr import DeviceReader
 from vr_ik.math.rotations import quaternion_from_matrix
 from vr_ik.nodes import diagnostics, qos, spin
-from vr_ik.nodes.conversions import FrameWriter, JointStateWriter, stamp_in_ns
+from vr_ik.nodes.conversions import FrameWriter, stamp_in_ns
 from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.nodes.tf_layout import in_our_layout
 from vr_ik.teleop.humanoid import HumanoidRetargeting
@@ -92,7 +93,7 @@ class HumanoidNode(Node):
         retargeting.retarget(human.neutral())  # compiles what is not yet
         retargeting.reset()
         self._q_human = human.neutral()
-        self._writer = JointStateWriter(retargeting.model.joint_names)
+        self._encoder = JointStateEncoder(retargeting.model.joint_names)
         self._retargeting = retargeting
         self.get_logger().info(f"'{retargeting.model.name}' does as the operator does. Ready.")
 
@@ -112,7 +113,7 @@ class HumanoidNode(Node):
         pose = retargeting.retarget(self._q_human, seconds)
         self._counts[pose.status] += 1
         velocity = (pose.q - before) / seconds if seconds > 0.0 else np.zeros_like(pose.q)
-        self._states.publish(self._writer.write(stamp_ns, pose.q, velocity))
+        self._states.publish(self._encoder.encode(stamp_ns, pose.q, velocity))
 
     def _on_tf(self, message: bytes) -> None:
         if self._retargeting is None:

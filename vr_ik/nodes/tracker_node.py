@@ -20,6 +20,7 @@ import sys
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
 from rclpy.node import Node
 from tf2_msgs.msg import TFMessage
 
@@ -44,6 +45,8 @@ NAME = 'tracker_node'
 
 # How soon a new device has its topics, and a base station that was moved its new frame.
 _DEVICES_PERIOD_S = 0.2
+# How long subscribers may take to confirm the last frame, before the node ends.
+_LAST_FRAME = Duration(seconds=0.2)
 # What the tracker itself does not depend on.
 _OF_THE_NODE = (
     'rate_hz',
@@ -83,8 +86,9 @@ class TrackerNode(Node):
         )
 
     def destroy_node(self) -> None:
-        """Stop to read, then let go of the node."""
+        """Stop to read, then let go of the node, with every frame delivered."""
         self._loop.stop()
+        self._tf.wait_for_all_acked(_LAST_FRAME)
         super().destroy_node()
 
     def _start(self, tracker: Tracker, rate_hz: float, before: TrackerLoop | None = None) -> None:
