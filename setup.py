@@ -114,6 +114,7 @@ setup(
             'tracker_node = vr_ik.nodes.tracker_node:main',
             'solver_node = vr_ik.nodes.solver_node:main',
             'humanoid_node = vr_ik.nodes.humanoid_node:main',
+            'teleop_node = vr_ik.nodes.teleop_node:main',
             'simulated_robot_node = vr_ik.nodes.simulated_robot_node:main',
         ],
         'vr_ik.solvers': [

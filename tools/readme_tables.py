@@ -35,6 +35,9 @@ from vr_ik.config import describe, SolverConfig, TrackerConfig
 from vr_ik.config_fields import Config, ParamRow
 from vr_ik.nodes import qos, solver_node, tracker_node
 from vr_ik.nodes.joining import joined
+from vr_ik.simulation.robot_config import RobotConfig
+from vr_ik.teleop.humanoid_config import HumanoidConfig
+from vr_ik.teleop.node_config import TeleopNodeConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 OF_ROS = ('/parameter_events', '/rosout')
@@ -122,7 +125,16 @@ def pages() -> dict[str, dict[str, str]]:
             'tracker_node parameters': parameter_table(TrackerConfig),
             'solver_node parameters': parameter_table(SolverConfig),
         }
-        return {'README.md': readme, 'docs/solvers.md': {'options': option_tables()}}
+        teleop = {
+            'teleop_node parameters': parameter_table(TeleopNodeConfig),
+            'humanoid_node parameters': parameter_table(HumanoidConfig),
+            'simulated_robot_node parameters': parameter_table(RobotConfig),
+        }
+        return {
+            'README.md': readme,
+            'docs/solvers.md': {'options': option_tables()},
+            'docs/teleop.md': teleop,
+        }
 
 
 def _own_entries(group: str) -> dict[str, EntryPoint]:

@@ -28,6 +28,7 @@ __all__ = [
     'describe',
     'from_mapping',
     'key_values',
+    'number_map',
     'option_map',
     'replace',
     'ROLES',
@@ -58,6 +59,8 @@ SPINES = ('natural', 'stiff', 'rigid')
 """How readily the joints of the spine leave their rest posture."""
 
 HEADINGS = ('weighed', 'by_cases')
+
+USER_MOTIONS = ('exercise', 'teleoperation')
 
 _LARGEST_FACTOR = 1e3
 
@@ -96,6 +99,17 @@ def option_map(parameter: str, text: str) -> dict[str, Any]:
     pairs = key_values(parameter, text)
     values = {name: [_number_or_name(word) for word in v.split()] for name, v in pairs.items()}
     return {name: words[0] if len(words) == 1 else words for name, words in values.items()}
+
+
+def number_map(parameter: str, text: str) -> dict[str, float]:
+    """Return name -> number of a parameter's text 'name=number, name=number'."""
+    numbers = {}
+    for name, word in key_values(parameter, text).items():
+        number = _number_or_name(word)
+        if isinstance(number, (bool, str)) or not math.isfinite(number):
+            raise bad_value(parameter, f'{name}={word}', 'it must be a number')
+        numbers[name] = float(number)
+    return numbers
 
 
 def _number_or_name(text: str) -> int | float | bool | str:
@@ -180,6 +194,7 @@ class TrackerConfig(Config):
     user_height_m: float = param(
         1.75, 'Height of the simulated user.', 'm', minimum=1.0, maximum=2.3
     )
+    motion: str = param('exercise', 'What the simulated user does.', choices=USER_MOTIONS)
     seed: int = param(
         1, "Seed of the simulated user's noise, dropouts and glitches.", minimum=0, maximum=2**31
     )

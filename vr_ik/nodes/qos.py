@@ -30,6 +30,8 @@ DIAGNOSTICS_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 DEVICE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 """Topics of single devices. Joy too, as the joy package has it: nodes that want it reliable would
 not hear a best effort publisher, those that want it as sensor data hear both."""
+MEASURED_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""What a robot measures: hears reliable and best effort publishers alike."""
 COMMAND_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 """Commands to a robot's controllers, as ros2_control and moveit_servo subscribe to them."""
 LATCHED_QOS = QoSProfile(

@@ -16,8 +16,8 @@
 
 from dataclasses import dataclass
 
-from vr_ik.config import key_values
-from vr_ik.config_fields import bad_value, Config, param
+from vr_ik.config import key_values, number_map
+from vr_ik.config_fields import Config, param
 
 DEFAULT_URDF = 'package://example-robot-data/robots/panda_description/urdf/panda.urdf'
 
@@ -55,10 +55,4 @@ class RobotConfig(Config):
 
     def initial_positions(self) -> dict[str, float]:
         """Return the initial position of each joint that is named."""
-        positions = {}
-        for joint, text in key_values('initial', self.initial).items():
-            try:
-                positions[joint] = float(text)
-            except ValueError:
-                raise bad_value('initial', f'{joint}={text}', 'it must be a number') from None
-        return positions
+        return number_map('initial', self.initial)

@@ -17,7 +17,7 @@
 
 from dataclasses import dataclass
 
-from vr_ik.config import key_values, option_map
+from vr_ik.config import key_values, number_map, option_map
 from vr_ik.config_fields import bad_value, Config, param
 
 
@@ -84,11 +84,7 @@ class HumanoidConfig(Config):
 
     def reference_positions(self) -> dict[str, float]:
         """Return the joints that are not at 0 in the reference posture."""
-        positions = option_map('reference', self.reference)
-        for joint, value in positions.items():
-            if not isinstance(value, (int, float)) or isinstance(value, bool):
-                raise bad_value('reference', f'{joint}={value}', 'it must be a number')
-        return {joint: float(value) for joint, value in positions.items()}
+        return number_map('reference', self.reference)
 
     def pair_weights(self) -> dict[str, tuple[float, float]]:
         """Return position and rotation weights of the pairs that have some of their own."""

@@ -21,8 +21,16 @@ import numpy as np
 
 from vr_ik.config import TrackerConfig
 from vr_ik.math.rotations import exp_rotation, log_rotation
+from vr_ik.trackers.openvr_input import AXIS_NAMES, CONTROL_NAMES
 from vr_ik.trackers.simulated_user import SimulatedUser
-from vr_ik.types import Array, DeviceKind, DeviceState, DeviceStatus, TrackingFrame
+from vr_ik.types import (
+    Array,
+    ControllerInput,
+    DeviceKind,
+    DeviceState,
+    DeviceStatus,
+    TrackingFrame,
+)
 
 SIMULATED_ROLES = ('hmd', 'l_controller', 'r_controller', 'waist', 'l_foot', 'r_foot')
 
@@ -69,7 +77,7 @@ class SimulatedTracker:
 
     def __init__(self, config: TrackerConfig) -> None:
         """Make the person; the motion starts at config.origin_s, or at the first frame."""
-        self.user = SimulatedUser(config.user_height_m)
+        self.user = SimulatedUser(config.user_height_m, config.motion)
         self._config = config
         self._rng = np.random.default_rng(config.seed)
         self._dropout = _Fault(self._rng, config.dropouts_per_minute, _DROPOUT_S)
@@ -109,7 +117,7 @@ class SimulatedTracker:
         )
         seen = [i for i in range(len(poses)) if i != lost]
         names = tuple(SIMULATED_ROLES[i] for i in seen)
-        return TrackingFrame(stamp_ns, names, poses[seen], twists[seen])
+        return TrackingFrame(stamp_ns, names, poses[seen], twists[seen], self._inputs(now_s))
 
     def devices(self) -> tuple[DeviceState, ...]:
         """Return the six devices with their state in the last frame."""
@@ -117,6 +125,20 @@ class SimulatedTracker:
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+    def _inputs(self, now_s: float) -> tuple[ControllerInput, ...]:
+        """Return buttons and axes in the order of docs/hardware.md; the left hand does nothing."""
+        hands = self.user.hands_at(now_s)
+        axes = {'trigger': hands.trigger, 'grip': hands.grip}
+        buttons = {'trigger': hands.trigger, 'grip': hands.grip, 'menu': hands.menu}
+        pressed = [int(buttons.get(name, 0) > 0.5) for name in CONTROL_NAMES]
+        right = ControllerInput(
+            'r_controller',
+            tuple(axes.get(name, 0.0) for name in AXIS_NAMES),
+            (*pressed, *pressed),
+        )
+        left = ControllerInput('l_controller', (0.0,) * len(right.axes), (0,) * len(right.buttons))
+        return (left, right)
 
     def _true_poses(self, now_s: float) -> Array:
         return self.user.device_poses(self.user.q_at(now_s), SIMULATED_ROLES)

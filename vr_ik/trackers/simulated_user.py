@@ -38,6 +38,11 @@ class Key:
     angles: Angles
     yaw: float = 0.0
     """Heading of the pelvis [rad], left positive."""
+    grip: float = 0.0
+    """Of the right controller, on the way to the posture, from 0 to 1; so is the trigger."""
+    trigger: float = 0.0
+    menu: bool = False
+    """Whether its menu button is pressed on the way."""
 
 
 def _arm(
@@ -161,19 +166,67 @@ def _script() -> list[Key]:
     return [*keys, Key(0.8, _T_POSE, 2.0 * half)]
 
 
+def _lead(
+    upper_arm: Direction,
+    elbow_deg: float,
+    twist_deg: float = 0.0,
+    grip: float = 1.0,
+    trigger: float = 0.0,
+) -> Key:
+    """Bring the right hand somewhere in front of the body."""
+    arm = _arm('r', upper_arm, (0.6, -0.2, 0.8), elbow_deg, twist_deg)
+    return Key(0.9, {**_STAND, **arm}, grip=grip, trigger=trigger)
+
+
+def _teleoperation() -> list[Key]:
+    """Return one round of about 16 s: the right hand leads a robot, grip pressed, twice."""
+    ready = Key(0.8, _lead((0.2, 0.2, -1.0), 90).angles)
+    enable = Key(0.3, ready.angles, menu=True)
+    first = [
+        Key(0.4, ready.angles, grip=1.0),
+        _lead((0.7, 0.2, -1.0), 75),
+        _lead((0.6, 0.5, -1.0), 95, 25),
+        _lead((0.3, 0.5, -1.0), 100, trigger=1.0),
+        _lead((0.3, 0.0, -1.0), 105, -20, trigger=1.0),
+        _lead((0.6, -0.1, -1.0), 85),
+        _lead((0.4, 0.1, -1.0), 95),
+        _lead((0.4, 0.1, -1.0), 95),
+    ]
+    # Lets go, comes back, and goes on from where the robot is.
+    between = [
+        Key(0.4, first[-1].angles),
+        _lead((0.2, 0.3, -1.0), 85, grip=0.0),
+        Key(0.3, ready.angles),
+    ]
+    second = [
+        Key(0.4, ready.angles, grip=1.0),
+        _lead((0.5, 0.3, -1.0), 105, trigger=1.0),
+        _lead((0.2, 0.3, -1.0), 75, trigger=1.0),
+        _lead((0.5, 0.0, -1.0), 85, 20),
+        _lead((0.2, 0.2, -1.0), 90),
+        _lead((0.2, 0.2, -1.0), 90),
+        Key(0.5, ready.angles),
+    ]
+    return [ready, enable, *first, *between, *second]
+
+
+MOTIONS = {'exercise': _script, 'teleoperation': _teleoperation}
+"""What simulated users do."""
+
+
 class SimulatedUser:
-    """A person of given height who goes through the script over and over.
+    """A person of given height who goes through a script over and over.
 
     The soles are on the ground (z = 0), the pelvis is over the origin, and the person looks along
     x at the start of a round.
     """
 
-    def __init__(self, height_m: float) -> None:
-        """Make the body and its postures."""
+    def __init__(self, height_m: float, motion: str = 'exercise') -> None:
+        """Make the body and its postures; `motion` is one of `MOTIONS`."""
         self.proportions = Proportions.from_height(height_m)
         self.model = RobotModel.from_urdf(human_urdf(self.proportions), floating_base=True)
         self.mounts = device_mounts(self.proportions)
-        keys = _script()
+        self._keys = keys = MOTIONS[motion]()
         self._times = np.cumsum([0.0, *(key.seconds for key in keys[1:])])
         self._yaws = np.array([key.yaw for key in keys])
         self._postures = np.array([self._joints(key.angles) for key in keys])
@@ -183,6 +236,11 @@ class SimulatedUser:
     def round_s(self) -> float:
         """How long one round takes [s]."""
         return float(self._times[-1])
+
+    def hands_at(self, time_s: float) -> Key:
+        """Return the key whose grip, trigger and menu button hold at a time."""
+        time_s = max(time_s, 0.0) % self.round_s
+        return self._keys[int(np.searchsorted(self._times, time_s, side='right'))]
 
     def q_at(self, time_s: float) -> Array:
         """Return the configuration of the model at a time since the start; smooth in time."""

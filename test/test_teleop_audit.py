@@ -1,0 +1,96 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+
+"""The judge of commands must find what is wrong, and nothing where all is well."""
+
+from hypothesis import given, strategies as st
+import numpy as np
+import pytest
+
+from vr_ik.teleop.audit import ACCELERATION, CommandAudit, Limits, POSITION, VELOCITY
+
+RATE_HZ = 250.0
+LIMITS = Limits(
+    np.array([-1.0, -1.0]), np.array([1.0, 1.0]), np.array([1.0, 0.5]), np.array([4.0, 4.0])
+)
+
+
+def judged(accelerations: list[tuple[float, float]], tick_s: float = 1.0 / RATE_HZ, start=(0, 0)):
+    """Return the judgement of commands that accelerate so, tick by tick, from rest."""
+    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    q, v = np.array(start, float), np.zeros(2)
+    audit.add(0, q, v)
+    for i, acceleration in enumerate(np.array(accelerations, float)):
+        after = v + tick_s * acceleration
+        q, v = q + 0.5 * tick_s * (v + after), after
+        audit.add(round((i + 1) * tick_s * 1e9), q, v)
+    audit.end()
+    return audit
+
+
+UP_AND_DOWN = [(4.0, 1.0)] * 50 + [(0.0, 0.0)] * 20 + [(-4.0, -1.0)] * 50
+
+
+def test_commands_within_all_limits_pass():
+    audit = judged(UP_AND_DOWN)
+    assert not +audit.violations
+    assert audit.commands == 121
+    assert audit.worst[ACCELERATION] == pytest.approx(1.0)
+    assert audit.worst[VELOCITY] == pytest.approx(0.8)
+    assert audit.clock_error == pytest.approx(0.0, abs=1e-6)
+
+
+@given(st.floats(0.9, 1.1))
+def test_time_is_told_by_the_commands_themselves(share):
+    """When messages are late the commands are not to blame, but their clock is checked."""
+    audit = judged(UP_AND_DOWN, share / RATE_HZ)
+    assert not +audit.violations
+
+
+def test_a_clock_that_is_wrong_is_found():
+    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    for i in range(100):
+        audit.add(i * 4_000_000, (0.2 * i / RATE_HZ / 2, 0.0), (0.2, 0.0))
+    assert audit.clock_error == pytest.approx(-0.5, abs=0.01)
+
+
+def test_too_fast_is_found():
+    assert judged([(0.0, 4.0)] * 40 + [(0.0, -4.0)] * 40).violations[VELOCITY] > 0
+
+
+def test_too_hasty_is_found():
+    audit = judged([(5.0, 0.0)] * 10 + [(-5.0, 0.0)] * 10)
+    assert audit.violations[ACCELERATION] == 20
+
+
+def test_too_far_is_found():
+    assert judged([(1.0, 0.0)] * 50 + [(-1.0, 0.0)] * 50, start=(0.99, 0)).violations[POSITION]
+
+
+def test_a_jump_is_found():
+    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    audit.add(0, (0.0, 0.0), (0.1, 0.0))
+    audit.add(4_000_000, (0.0, 0.2), (0.1, 0.0))
+    assert +audit.violations
+
+
+@pytest.mark.parametrize('goes_on', [False, True])
+def test_to_fall_silent_in_motion_is_found(goes_on):
+    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    audit.add(0, (0.0, 0.0), (0.1, 0.0))
+    if goes_on:
+        audit.add(1_000_000_000, (0.1, 0.0), (0.0, 0.0))
+    audit.end()
+    assert audit.violations[ACCELERATION] == 1

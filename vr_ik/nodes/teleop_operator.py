@@ -1,0 +1,165 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+
+"""The operator as the teleoperation node sees him: devices from TF, Joy, his elbows."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState, Joy, JoyFeedback
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+
+from vr_ik.errors import VrIkError
+from vr_ik.io.tf_cdr import DeviceReader
+from vr_ik.math.rotations import quaternion_from_matrix
+from vr_ik.nodes import qos
+from vr_ik.nodes.conversions import stamp_in_ns
+from vr_ik.nodes.device_topics import topic_name
+from vr_ik.nodes.tf_layout import in_our_layout
+from vr_ik.teleop.measured import OperatorBody
+from vr_ik.teleop.node_config import TeleopNodeConfig
+from vr_ik.teleop.types import ArmInput, Buzz
+from vr_ik.types import Array
+
+_WARNING_PERIOD_S = 5.0
+_ROOT = 'base_link'
+_JOY_TIMEOUT_NS = 250_000_000
+"""Joy comes every 50 ms at least: after this silence the clutch counts as released."""
+_INTENSITY = {Buzz.LIMIT: 0.3, Buzz.SINGULARITY: 0.3, Buzz.LOSS: 1.0}
+
+
+class Operator:
+    """Collects what has come of the operator until the next tick."""
+
+    def __init__(self, node: Node, config: TeleopNodeConfig) -> None:
+        """Subscribe to all of it; `config` may be exchanged while the node runs."""
+        self._node = node
+        self.config = config
+        self.enabled = not config.require_enable
+        """Whether the arms may move at all; pressed by the operator, taken back by a pause."""
+        self._poses: dict[str, tuple[int, Array]] = {}
+        self._joys: dict[str, tuple[int, Joy]] = {}
+        self._body: OperatorBody | None = None
+        elbows = {frame for frame in config.elbow_frames if frame}
+        frames = {*config.device_frames, config.head_frame, *elbows, _ROOT} - {''}
+        self._reader = DeviceReader(config.world_frame, config.frame_prefix, sorted(frames))
+        self._feedback = [self._open_device(frame) for frame in config.device_frames]
+        if elbows:
+            self._follow_body()
+        node.create_subscription(TFMessage, qos.TF_TOPIC, self._on_tf, qos.TF_QOS, raw=True)
+        quaternion_from_matrix(np.eye(3))  # compiled now, not in the loop
+
+    @property
+    def newest_ns(self) -> int:
+        """The stamp of the newest pose of a device that leads an arm; 0 before any."""
+        frames = self.config.device_frames
+        return max((self._poses[f][0] for f in frames if f in self._poses), default=0)
+
+    def arms(self, now_ns: int) -> tuple[ArmInput, ...]:
+        """Return what each hand does now."""
+        return tuple(self._arm(arm, now_ns) for arm in range(self.config.arms))
+
+    def head(self) -> Array | None:
+        """Return pose_world_from_head, as last seen."""
+        seen = self._poses.get(self.config.head_frame)
+        return None if seen is None else seen[1]
+
+    def vibrate(self, arm: int, why: Buzz) -> None:
+        """Let the operator feel something in one hand."""
+        message = JoyFeedback(type=JoyFeedback.TYPE_RUMBLE, intensity=_INTENSITY[why])
+        self._feedback[arm].publish(message)
+
+    def _arm(self, arm: int, now_ns: int) -> ArmInput:
+        config, frame = self.config, self.config.device_frames[arm]
+        stamp_ns, pose = self._poses.get(frame, (0, None))
+        clutch = trigger = 0.0
+        heard_ns, joy = self._joys.get(frame, (0, None))
+        if joy is not None and abs(now_ns - heard_ns) < _JOY_TIMEOUT_NS:
+            clutch = max(_axis(joy, config.clutch_axis), _button(joy, config.clutch_button))
+            trigger = _axis(joy, config.trigger_axis)
+        return ArmInput(pose, stamp_ns, clutch, trigger, self._elbow(arm, now_ns))
+
+    def _elbow(self, arm: int, now_ns: int) -> Array | None:
+        """Return where the operator's elbow is: a device there, or else his solved body's."""
+        frame = str(self.config.of_arm('elbow_frames', arm))
+        if not frame:
+            return None
+        oldest_ns = now_ns - round(self.config.tracking_timeout_s * 1e9)
+        if frame in self._poses and self._poses[frame][0] >= oldest_ns:
+            return self._poses[frame][1][:3, 3]
+        return None if self._body is None else self._body.position(frame, oldest_ns)
+
+    def _open_device(self, frame: str) -> Any:
+        topic = self._topic(f'{topic_name(frame)}/joy')
+        self._node.create_subscription(Joy, topic, partial(self._on_joy, frame), qos.DEVICE_QOS)
+        return self._node.create_publisher(JoyFeedback, f'{topic}/set_feedback', qos.DEVICE_QOS)
+
+    def _follow_body(self) -> None:
+        subscribe = self._node.create_subscription
+        description = self._topic(qos.ROBOT_DESCRIPTION_TOPIC)
+        states = self._topic(qos.JOINT_STATES_TOPIC)
+        subscribe(String, description, self._on_description, qos.LATCHED_QOS)
+        subscribe(JointState, states, self._on_body, qos.JOINT_STATES_QOS)
+
+    def _topic(self, name: str) -> str:
+        return f'{self.config.operator}/{name}' if self.config.operator else name
+
+    def _on_joy(self, frame: str, joy: Joy) -> None:
+        self._joys[frame] = (int(self._node.get_clock().now().nanoseconds), joy)
+        if _button(joy, self.config.enable_button) and not self.enabled:
+            self.enabled = True
+            self._node.get_logger().info(f"Enabled by the operator, with '{frame}'.")
+
+    def _on_description(self, message: String) -> None:
+        # A device of this name, such as an elbow tracker, needs no body.
+        try:
+            self._body = OperatorBody(message.data, [f for f in self.config.elbow_frames if f])
+        except VrIkError as error:
+            self._body = None
+            self._warn(str(error))
+
+    def _on_body(self, message: JointState) -> None:
+        if self._body is not None:
+            stamp_ns = stamp_in_ns(message.header.stamp)
+            self._body.set_joints(stamp_ns, message.name, message.position)
+
+    def _on_tf(self, message: bytes) -> None:
+        try:
+            devices = self._reader.read(in_our_layout(message))
+        except VrIkError as error:
+            self._warn(str(error))
+            return
+        for name, stamp_ns, pose in zip(
+            devices.names, devices.stamps_ns, devices.poses, strict=True
+        ):
+            if name == _ROOT and self._body is not None:
+                self._body.set_root(stamp_ns, pose)
+            self._poses[name] = (stamp_ns, pose)
+        if devices.rejected:
+            self._warn(f'Dropped an impossible transform of {", ".join(devices.rejected)}.')
+
+    def _warn(self, text: str) -> None:
+        self._node.get_logger().warning(text, throttle_duration_sec=_WARNING_PERIOD_S)
+
+
+def _axis(joy: Joy, index: int) -> float:
+    return float(joy.axes[index]) if index < len(joy.axes) else 0.0
+
+
+def _button(joy: Joy, index: int) -> float:
+    return float(joy.buttons[index]) if index < len(joy.buttons) else 0.0

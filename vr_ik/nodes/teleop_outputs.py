@@ -1,0 +1,192 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+
+"""How commands reach a robot: controllers of ros2_control, moveit_servo, or joint states."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from geometry_msgs.msg import PoseStamped, TwistStamped
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from vr_ik.math.rotations import quaternion_from_matrix
+from vr_ik.nodes import qos
+from vr_ik.nodes.conversions import JointStateWriter, set_stamp
+from vr_ik.teleop.node_config import TeleopNodeConfig
+from vr_ik.teleop.types import TeleopCommand
+from vr_ik.types import Array
+
+
+class Output(Protocol):
+    """One way to command a robot."""
+
+    def send(self, now_ns: int, command: TeleopCommand) -> None:
+        """Publish a command that is to be published."""
+
+
+class Trajectories:
+    """One point ahead for each joint_trajectory_controller, with its velocities."""
+
+    def __init__(self, node: Node, config: TeleopNodeConfig, led: tuple[str, ...]) -> None:
+        """Open a topic for each controller."""
+        self._topics = []
+        for controller, joints in config.joints_of_controllers(led).items():
+            publisher = node.create_publisher(
+                JointTrajectory, f'{controller}/joint_trajectory', qos.COMMAND_QOS
+            )
+            # Without a stamp a trajectory begins when it comes, whatever the robot's clock says.
+            point = JointTrajectoryPoint()
+            set_stamp(point.time_from_start, round(config.horizon_s * 1e9))
+            message = JointTrajectory(joint_names=list(joints), points=[point])
+            self._topics.append((publisher, message, _places(joints, led)))
+
+    def send(self, now_ns: int, command: TeleopCommand) -> None:
+        """Publish a command that is to be published."""
+        for publisher, message, places in self._topics:
+            point = message.points[0]
+            point.positions = _numbers(command.positions, places)
+            point.velocities = _numbers(command.velocities, places)
+            publisher.publish(message)
+
+
+class Commands:
+    """Positions for each forward_command_controller, in its own order."""
+
+    def __init__(self, node: Node, config: TeleopNodeConfig, led: tuple[str, ...]) -> None:
+        """Open a topic for each controller."""
+        self._topics = [
+            (_commands_topic(node, controller), Float64MultiArray(), _places(joints, led))
+            for controller, joints in config.joints_of_controllers(led).items()
+        ]
+
+    def send(self, now_ns: int, command: TeleopCommand) -> None:
+        """Publish a command that is to be published."""
+        for publisher, message, places in self._topics:
+            message.data = _numbers(command.positions, places)
+            publisher.publish(message)
+
+
+class ServoPoses:
+    """The tip's pose for each moveit_servo, within the limits that were kept already."""
+
+    def __init__(self, node: Node, config: TeleopNodeConfig, root_link: str) -> None:
+        """Open a topic for each arm."""
+        self._topics = []
+        for servo in config.servo_nodes:
+            topic = f'{servo}/pose_target_cmds'
+            message = PoseStamped()
+            message.header.frame_id = root_link
+            publisher = node.create_publisher(PoseStamped, topic, qos.COMMAND_QOS)
+            self._topics.append((publisher, message))
+
+    def send(self, now_ns: int, command: TeleopCommand) -> None:
+        """Publish a command that is to be published."""
+        for (publisher, message), arm in zip(self._topics, command.arms, strict=True):
+            set_stamp(message.header.stamp, now_ns)
+            fill_pose(message, arm.pose_root_from_tip)
+            publisher.publish(message)
+
+
+class ServoTwists:
+    """The tip's velocity for each moveit_servo, in the axes of the robot's root."""
+
+    def __init__(self, node: Node, config: TeleopNodeConfig, root_link: str) -> None:
+        """Open a topic for each arm."""
+        self._topics = []
+        for servo in config.servo_nodes:
+            topic = f'{servo}/delta_twist_cmds'
+            message = TwistStamped()
+            message.header.frame_id = root_link
+            publisher = node.create_publisher(TwistStamped, topic, qos.COMMAND_QOS)
+            self._topics.append((publisher, message))
+
+    def send(self, now_ns: int, command: TeleopCommand) -> None:
+        """Publish a command that is to be published."""
+        for (publisher, message), arm in zip(self._topics, command.arms, strict=True):
+            set_stamp(message.header.stamp, now_ns)
+            linear, angular = message.twist.linear, message.twist.angular
+            linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = arm.twist.tolist()
+            publisher.publish(message)
+
+
+class SimulatedStates:
+    """The joint states of a robot that is where it is commanded to be."""
+
+    def __init__(self, node: Node, names: Sequence[str], positions: Array) -> None:
+        """Have a robot with all these joints."""
+        self._publisher = node.create_publisher(
+            JointState, qos.JOINT_STATES_TOPIC, qos.JOINT_STATES_QOS
+        )
+        self._writer = JointStateWriter(names)
+        self.positions = dict(zip(names, positions.tolist(), strict=True))
+
+    def send(self, now_ns: int, command: TeleopCommand) -> None:
+        """Take over a command, and be there."""
+        if command.positions is not None:
+            names = command.joint_names
+            self.positions.update(zip(names, command.positions.tolist(), strict=True))
+        self.positions.update(command.gripper)
+        speeds = dict.fromkeys(self.positions, 0.0)
+        if command.velocities is not None:
+            speeds.update(zip(command.joint_names, command.velocities.tolist(), strict=True))
+        positions = np.array(list(self.positions.values()))
+        self._publisher.publish(
+            self._writer.write(now_ns, positions, np.array(list(speeds.values())))
+        )
+
+
+class Grippers:
+    """The position of each gripper's joint for its forward_command_controller."""
+
+    def __init__(self, node: Node, config: TeleopNodeConfig) -> None:
+        """Open a topic for each gripper."""
+        self._topics: dict[str, Any] = {}
+        self._last: dict[str, float] = {}
+        for arm in range(config.arms):
+            joint = str(config.of_arm('gripper_joints', arm))
+            if joint:
+                controller = str(config.of_arm('gripper_controllers', arm))
+                self._topics[joint] = _commands_topic(node, controller)
+
+    def send(self, command: TeleopCommand) -> None:
+        """Publish what has changed."""
+        for joint, position in command.gripper.items():
+            if position != self._last.get(joint):
+                self._last[joint] = position
+                self._topics[joint].publish(Float64MultiArray(data=[position]))
+
+
+def fill_pose(message: PoseStamped, pose: Array) -> None:
+    """Write a pose (4, 4) into a message."""
+    p, q = message.pose.position, message.pose.orientation
+    p.x, p.y, p.z = pose[:3, 3].tolist()
+    q.x, q.y, q.z, q.w = quaternion_from_matrix(pose[:3, :3]).tolist()
+
+
+def _commands_topic(node: Node, controller: str) -> Any:
+    return node.create_publisher(Float64MultiArray, f'{controller}/commands', qos.COMMAND_QOS)
+
+
+def _places(joints: Sequence[str], led: tuple[str, ...]) -> list[int]:
+    return [led.index(joint) for joint in joints]
+
+
+def _numbers(values: Array | None, places: list[int]) -> list[float]:
+    numbers: list[float] = [] if values is None else values[places].tolist()
+    return numbers
