@@ -15,7 +15,6 @@
 """The joints that are led, as a robot of their own: all others are held where they rest."""
 
 from dataclasses import dataclass, replace
-import math
 
 import numpy as np
 
@@ -23,11 +22,9 @@ from vr_ik.errors import ConfigError, UnknownNameError
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.kinematics.urdf import Joint, read_urdf, Urdf
 from vr_ik.math.rotations import exp_rotation, pose
+from vr_ik.teleop.arm_kernel import STOP_SLOPE
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.types import Array
-
-# What a stop takes, in units of speed / acceleration: the largest slope of 3 t^2 - 2 t^3.
-STOP_SLOPE = 1.5
 
 
 @dataclass(frozen=True)
@@ -109,10 +106,3 @@ def _frozen(joint: Joint) -> Joint:
         motion = pose(exp_rotation(value * joint.axis), np.zeros(3))
     placed = joint.pose_parent_from_joint @ motion
     return replace(joint, kind='fixed', pose_parent_from_joint=placed, mimic=None)
-
-
-def middle(arm: ArmModel) -> Array:
-    """Return the joints in the middle of their ranges; those without limits at zero."""
-    whole = math.pi
-    lower, upper = np.maximum(arm.lower, -whole), np.minimum(arm.upper, whole)
-    return np.where(lower < upper, 0.5 * (lower + upper), np.clip(0.0, arm.lower, arm.upper))

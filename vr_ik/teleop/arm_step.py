@@ -14,26 +14,86 @@
 
 """Joint commands that bring the tips to their targets within all limits, tick by tick."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 
-from vr_ik.math.rotations import log_rotation
+from vr_ik.errors import ConfigError, UnknownNameError
+from vr_ik.kinematics.tree import Placement
+from vr_ik.teleop import arm_kernel
 from vr_ik.teleop.arm_model import arm_model
+from vr_ik.teleop.arm_work import (
+    Arm,
+    ELBOW,
+    FOLLOWING,
+    NO_BODY,
+    POSE,
+    POSITION_ERROR,
+    Q,
+    REPORT,
+    REST,
+    ROTATION_ERROR,
+    row_count,
+    SINGULARITY,
+    STATE,
+    STOP_LENGTH,
+    TWIST,
+    V,
+    WISH,
+    WISHED_TWIST,
+    work_size,
+)
+from vr_ik.teleop.collision import no_collisions, read_collisions
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.types import Array
 
+_NO_PLACEMENT = Placement(NO_BODY, np.eye(4))
+
 
 class ArmStep:
-    """The commanded joints of all arms: `q` [rad or m] and `v` at the last tick."""
+    """The commanded joints of all arms, and where they bring the tips."""
 
-    def __init__(self, config: TeleopConfig, urdf_text: str) -> None:
-        """Build the chains of a robot."""
+    def __init__(
+        self, config: TeleopConfig, urdf_text: str, package_paths: Sequence[Path] = ()
+    ) -> None:
+        """Build the chains of a robot, with the shapes of its parts, and compile the step."""
         self.arm = arm_model(config, urdf_text)
         self.joint_names = self.arm.model.joint_names
-        self._config = config
-        self.q = self.arm.model.neutral()
-        self.v = np.zeros(self.arm.model.nv)
-        self.errors = np.zeros((config.arms, 2))
-        self.singularity = np.ones(config.arms)
+        self.collisions = (
+            read_collisions(urdf_text, self.arm, config.self_distance_m, package_paths)
+            if config.self_distance_m > 0.0 or len(config.keep_out_boxes())
+            else no_collisions()
+        )
+        if config.self_distance_m == 0.0:
+            self.collisions = self.collisions.without_pairs()
+        self._kernel_arm = _kernel_arm(config, self)
+        arms, n = config.arms, len(self.joint_names)
+        self._moves = self.arm.moves.astype(np.int64)
+        self._rows = row_count(
+            arms,
+            len(self.collisions.capsules),
+            len(self.collisions.pairs),
+            len(self._kernel_arm.boxes) - 1,
+        )
+        tree = self.arm.model.tree
+        self._work = np.zeros(
+            work_size(
+                len(tree.body_ints),
+                len(tree.column_ints),
+                n,
+                arms,
+                len(self.collisions.capsules),
+                self._rows,
+            )
+        )
+        self._state = np.zeros((STATE, n))
+        self.wishes = np.zeros((arms, WISH))
+        self.targets = np.tile(np.eye(4), (arms, 1, 1))
+        self._reports = np.zeros((arms, REPORT))
+        self.q, self.v = self._state[Q], self._state[V]
+        """Positions [rad or m] and velocities of the joints at the last tick."""
+        self.reset(self.arm.model.neutral())
 
     @property
     def at_rest(self) -> bool:
@@ -41,57 +101,113 @@ class ArmStep:
         return not self.v.any()
 
     def reset(self, q: Array) -> None:
-        """Be at rest at a configuration, or as near as the limits allow."""
-        self.q, self.v = np.clip(q, self.arm.lower, self.arm.upper), np.zeros_like(q)
+        """Be at rest at a configuration, or near it within the limits: the posture from now on."""
+        self._state[:] = 0.0
+        self.q[:] = np.clip(q, self.arm.lower, self.arm.upper)
+        self._kernel_arm.joints[:, REST] = self.q
+        self.wishes[:, FOLLOWING] = 0.0
+        self._step(0.0)
 
     def halt(self) -> None:
         """Be at rest where the joints are: nobody has followed the command for long."""
-        self.v = np.zeros_like(self.v)
+        self.v[:] = 0.0
+        self._state[STOP_LENGTH] = 0.0
+
+    def rest_arm(self, arm: int) -> None:
+        """Let an arm come to rest from the next step on."""
+        self.wishes[arm, FOLLOWING] = 0.0
+
+    def lead_arm(self, arm: int, target: Array, twist: Array, elbow: Array | None) -> None:
+        """Let an arm follow: its tip to a pose (4, 4) that moves with a twist (6), root frame.
+
+        `elbow` (3,) is the way from the operator's hand to the elbow in root axes.
+        """
+        self.wishes[arm, FOLLOWING] = 1.0
+        self.wishes[arm, WISHED_TWIST : WISHED_TWIST + 6] = twist
+        self.wishes[arm, ELBOW:] = np.nan if elbow is None else elbow
+        self.targets[arm] = target
+
+    def step(self, seconds: float) -> bool:
+        """Move on by one tick; False: no command was found, and all come to rest."""
+        return self._step(seconds)
 
     def tip_pose(self, arm: int) -> Array:
         """Return pose_root_from_tip (4, 4) at the command."""
-        return self.arm.model.link_pose(self.q, self.arm.tips[arm])
+        row = self._reports[arm, POSE:TWIST]
+        pose = np.eye(4)
+        pose[:3, :3] = row[:9].reshape(3, 3)
+        pose[:3, 3] = row[9:]
+        return pose
 
     def tip_twist(self, arm: int) -> Array:
         """Return the tip's velocity (3) and turn rate (3) at the command, root axes."""
-        return np.asarray(self.arm.model.jacobian(self.q, self.arm.tips[arm]) @ self.v)
+        return self._reports[arm, TWIST:].copy()
 
-    def step(
-        self, seconds: float, following: Array, targets: Array, twists: Array, elbows: Array
-    ) -> bool:
-        """Move on by one tick; arms that do not follow come to rest.
+    def errors(self, arm: int) -> tuple[float, float]:
+        """Return how far the tip is from the target of the last step [m, rad]."""
+        report = self._reports[arm]
+        return float(report[POSITION_ERROR]), float(report[ROTATION_ERROR])
 
-        Targets (arms, 4, 4), their twists (arms, 6) and the directions from tip to elbow
-        (arms, 3; NaN: none) are in the root frame. Returns whether all went well; joints that
-        did not come to rest then.
-        """
-        wanted = np.zeros_like(self.v)
-        for arm in map(int, np.flatnonzero(following)):
-            tip = self.tip_pose(arm)
-            error = np.concatenate(
-                (
-                    targets[arm, :3, 3] - tip[:3, 3],
-                    log_rotation(targets[arm, :3, :3] @ tip[:3, :3].T),
-                )
+    def singularity(self, arm: int) -> float:
+        """Return the Jacobian's smallest singular value when the arm was last led."""
+        return float(self._reports[arm, SINGULARITY])
+
+    def _step(self, seconds: float) -> bool:
+        return bool(
+            arm_kernel.step(
+                *self._kernel_arm,
+                self._moves,
+                self._rows,
+                self._work,
+                self._state,
+                self.wishes,
+                self.targets,
+                self._reports,
+                seconds,
             )
-            self.errors[arm] = np.linalg.norm(error[:3]), np.linalg.norm(error[3:])
-            jacobian = self.arm.model.jacobian(self.q, self.arm.tips[arm])
-            gram = jacobian @ jacobian.T + 1e-4 * np.eye(6)
-            wanted += jacobian.T @ np.linalg.solve(gram, 20.0 * error + twists[arm])
-        self._move(wanted, seconds)
-        return True
+        )
 
-    def _move(self, wanted: Array, seconds: float) -> None:
-        arm, change = self.arm, self.arm.acceleration * seconds
-        half = 0.5 * (self._config.longest_tick_s + seconds)
-        bounds = []
-        for sign, room in ((1.0, arm.upper - self.q), (-1.0, self.q - arm.lower)):
-            left = np.maximum(room - 0.5 * seconds * sign * self.v, 0.0)
-            a = arm.acceleration / 1.5
-            bounds.append(a * (np.sqrt(half * half + 2.0 * left / a) - half))
-        rest = np.sign(self.v) * np.maximum(np.abs(self.v) - change, 0.0)
-        high = np.maximum(np.minimum(np.minimum(bounds[0], arm.velocity), self.v + change), rest)
-        low = np.minimum(np.maximum(np.maximum(-bounds[1], -arm.velocity), self.v - change), rest)
-        v = np.clip(wanted, low, high)
-        self.q = np.clip(self.q + 0.5 * seconds * (self.v + v), arm.lower, arm.upper)
-        self.v = v
+
+def _kernel_arm(config: TeleopConfig, step: ArmStep) -> Arm:
+    """Return the robot as the kernel reads it."""
+    arm, collisions = step.arm, step.collisions
+    model, n = arm.model, len(step.joint_names)
+    tips = [model.placement(tip) for tip in arm.tips]
+    elbows = [_elbow(config, step, i) for i in range(config.arms)]
+    workspace = config.workspace_box()
+    if workspace is None:
+        workspace = np.array([[-np.inf] * 3, [np.inf] * 3])
+    boxes = np.concatenate((workspace.reshape(1, 6), config.keep_out_boxes().reshape(-1, 6)))
+    paths = np.array([[k, *range(k), *([0] * (n - 1 - k))] for k in range(n)], np.int64)
+    settings = (
+        config.longest_tick_s,
+        config.self_distance_m,
+        config.posture_gain,
+        config.elbow_gain,
+    )
+    return Arm(
+        model.tree.body_ints,
+        model.tree.body_floats,
+        model.tree.column_ints,
+        paths.reshape(n, n),
+        np.array([*(p.body for p in tips + elbows), *collisions.bodies], np.int64),
+        np.array([p.row for p in tips + elbows]),
+        np.column_stack((arm.lower, arm.upper, arm.velocity, arm.acceleration, np.zeros(n))),
+        collisions.capsules,
+        collisions.pairs,
+        boxes,
+        np.array(settings),
+    )
+
+
+def _elbow(config: TeleopConfig, step: ArmStep, i: int) -> Placement:
+    link = str(config.of_arm('elbow_links', i))
+    if not link:
+        return _NO_PLACEMENT
+    model = step.arm.model
+    if link not in model.link_names:
+        raise UnknownNameError('link in elbow_links', link, model.link_names)
+    placement = model.placement(link)
+    if placement.body < 0:
+        raise ConfigError(f"No joint that is led moves the elbow link '{link}'.")
+    return placement

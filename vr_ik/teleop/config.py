@@ -113,8 +113,12 @@ class TeleopConfig(Config):
     self_distance_m: float = param(
         0.02, 'Kept between parts; 0: not watched.', 'm', minimum=0.0, maximum=0.5
     )
-    posture_weight: float = param(
-        1e-3, 'Pull to the posture where the tips leave freedom.', minimum=0.0, maximum=1.0
+    posture_gain: float = param(
+        0.5,
+        'How fast joints go back to where they were engaged, where the tips leave freedom.',
+        '1/s',
+        minimum=0.0,
+        maximum=10.0,
     )
     elbow_links: tuple[str, ...] = param(
         ('',), "The elbow of each arm, led by the operator's; empty: none.", read_only=True
@@ -122,8 +126,12 @@ class TeleopConfig(Config):
     elbow_frames: tuple[str, ...] = param(
         ('',), "The frame of the operator's elbow for each arm; empty: none.", read_only=True
     )
-    elbow_weight: float = param(
-        1e-2, 'Pull of the elbow where the tips leave freedom.', minimum=0.0, maximum=1.0
+    elbow_gain: float = param(
+        3.0,
+        "How fast the elbow goes to the side of the operator's, where the tips leave freedom.",
+        '1/s',
+        minimum=0.0,
+        maximum=10.0,
     )
     gripper_joints: tuple[str, ...] = param(
         ('',), 'The joint that the trigger closes, for each arm; empty: none.', read_only=True

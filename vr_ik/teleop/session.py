@@ -18,6 +18,7 @@ inputs -> watch (clock, robot, hands) -> safety -> clutch -> retarget -> arm ste
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -50,10 +51,15 @@ class TeleopSession:
     velocities of the commands fit together.
     """
 
-    def __init__(self, config: TeleopConfig, urdf_text: str) -> None:
-        """Build the robot and compile what is needed; raises `VrIkError` for bad input."""
+    def __init__(
+        self, config: TeleopConfig, urdf_text: str, package_paths: Sequence[Path] = ()
+    ) -> None:
+        """Build the robot and compile what is needed; raises `VrIkError` for bad input.
+
+        Meshes of 'package://name/...' are looked for in `package_paths`, and where ROS has them.
+        """
         self.config = config
-        self._arm = ArmStep(config, urdf_text)
+        self._arm = ArmStep(config, urdf_text, package_paths)
         self.joint_names = self._arm.joint_names
         """The joints that are commanded, in the order of the commands."""
         self.state = State.DISENGAGED
@@ -67,9 +73,7 @@ class TeleopSession:
         self._retargets = [Retarget(config) for _ in arms]
         self._grippers = [Gripper(config, arm, urdf_text) for arm in arms]
         self._haptics = Haptics(config.arms)
-        self._targets = np.tile(np.eye(4), (config.arms, 1, 1))
-        self._twists = np.zeros((config.arms, 6))
-        self._elbows = np.full((config.arms, 3), np.nan)
+        self._twist = np.zeros(6)
 
     def step(
         self, now_ns: int, inputs: TeleopInputs, steady_ns: int | None = None
@@ -164,28 +168,28 @@ class TeleopSession:
         if self._clock.finding.reason is Reason.PAUSED:
             self._arm.halt()
             return False
-        following = np.array([clutch.engaged for clutch in self._clutches])
-        for i in map(int, np.flatnonzero(following)):
-            self._aim(i, now_ns, arms[i])
-        if not self._arm.step(
-            self._clock.seconds, following, self._targets, self._twists, self._elbows
-        ):
+        for i, clutch in enumerate(self._clutches):
+            if clutch.engaged:
+                self._aim(i, now_ns, arms[i])
+                self._grippers[i].step(self._clock.seconds, arms[i].trigger)
+            else:
+                self._arm.rest_arm(i)
+        if not self._arm.step(self._clock.seconds):
             self.state = after(self.state, self._stop(Finding(Reason.SOLVER_FAILED)))
-        for i in map(int, np.flatnonzero(following)):
-            self._grippers[i].step(self._clock.seconds, arms[i].trigger)
         return True
 
     def _aim(self, i: int, now_ns: int, arm: ArmInput) -> None:
-        """Write where an arm's tip and elbow are wanted now."""
+        """Tell an arm where its tip and elbow are wanted now."""
         hand, twist = self._hands[i].at(now_ns)
         retarget, config = self._retargets[i], self.config
-        self._targets[i] = retarget.target(hand, self._clock.seconds)
+        target = retarget.target(hand, self._clock.seconds)
         rotation = retarget.rotation_root_from_world
-        self._twists[i, :3] = config.position_scale * (rotation @ twist[:3])
-        self._twists[i, 3:] = config.rotation_scale * (rotation @ twist[3:])
-        self._elbows[i] = np.nan
+        self._twist[:3] = config.position_scale * (rotation @ twist[:3])
+        self._twist[3:] = config.rotation_scale * (rotation @ twist[3:])
+        elbow = None
         if arm.elbow is not None and np.shape(arm.elbow) == (3,):
-            self._elbows[i] = rotation @ (arm.elbow - hand[:3, 3])
+            elbow = rotation @ (arm.elbow - hand[:3, 3])
+        self._arm.lead_arm(i, target, self._twist, elbow)
 
     def _command(self, moved: bool, arms: Sequence[ArmInput]) -> TeleopCommand:
         reports = tuple(self._report(i) for i in range(len(arms)))
@@ -205,15 +209,15 @@ class TeleopSession:
     def _report(self, i: int) -> ArmReport:
         following = self._clutches[i].engaged
         tip = self._arm.tip_pose(i)
-        position_error, rotation_error = self._arm.errors[i] if following else (0.0, 0.0)
+        position_error, rotation_error = self._arm.errors(i) if following else (0.0, 0.0)
         return ArmReport(
             following,
-            self._targets[i].copy() if following else tip,
+            self._arm.targets[i].copy() if following else tip,
             tip,
             self._arm.tip_twist(i),
-            float(position_error),
-            float(rotation_error),
-            float(self._arm.singularity[i]),
+            position_error,
+            rotation_error,
+            self._arm.singularity(i),
         )
 
 

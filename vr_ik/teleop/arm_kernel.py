@@ -1,0 +1,269 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Compiled step of the arms: joint velocities within all limits, one call a tick.
+
+The limits of position, velocity and acceleration are a box for each joint that is never empty,
+since it holds an even braking to zero (`barriers.fastest`); they are never exceeded. Distances
+are heeded next, as heavy penalties where the free solution would break them, then the tips'
+targets, then the posture. Between ticks the joints accelerate evenly.
+"""
+
+import math
+
+from vr_ik.kinematics.compiled import inlined_kernel, kernel
+from vr_ik.kinematics.kernels import body_columns, body_poses
+from vr_ik.kinematics.tree import Ints
+from vr_ik.solvers.box_step import bounded_step
+from vr_ik.teleop.arm_rows import write_rows
+from vr_ik.teleop.arm_wishes import write_errors, write_tips, write_wishes
+from vr_ik.teleop.arm_work import (
+    ACCELERATION,
+    Arm,
+    carve,
+    FOLLOWING,
+    LONGEST_TICK,
+    LOWER,
+    POSE,
+    Q,
+    STOP_AGE,
+    STOP_FROM,
+    STOP_LENGTH,
+    TWIST,
+    UPPER,
+    V,
+    VELOCITY,
+    Work,
+)
+from vr_ik.teleop.barriers import braked, fastest
+from vr_ik.types import Array
+
+# A smooth stop's largest deceleration over its mean one: of the curve 3 t^2 - 2 t^3.
+STOP_SLOPE = 1.5
+# How heavily a distance weighs that would be broken, against a metre of the tip.
+_HEED = 1e4
+_ROUNDS = 6
+
+
+@inlined_kernel
+def _write_box(arm: Arm, w: Work, state: Array, braking: float, seconds: float) -> None:
+    """Write the joints' velocity bounds at the end of the tick; the braking share is for limits.
+
+    Even braking with the full acceleration is always within.
+    """
+    longest = arm.settings[LONGEST_TICK]
+    for j in range(state.shape[1]):
+        limits, q, v = arm.joints[j], state[Q, j], state[V, j]
+        change = limits[ACCELERATION] * seconds
+        slower = braking * limits[ACCELERATION]
+        upper = fastest(v, limits[UPPER] - q, slower, seconds, longest)
+        lower = -fastest(-v, q - limits[LOWER], slower, seconds, longest)
+        rest = braked(v, change)
+        w.upper[j] = max(min(upper, limits[VELOCITY], v + change), rest)
+        w.lower[j] = min(max(lower, -limits[VELOCITY], v - change), rest)
+
+
+@inlined_kernel
+def _stopping(arm: Arm, w: Work, state: Array, j: int, seconds: float) -> float:
+    """Return the velocity of a joint that comes to rest along a smooth curve, within its box."""
+    if state[STOP_LENGTH, j] == 0.0:
+        state[STOP_FROM, j] = state[V, j]
+        state[STOP_AGE, j] = 0.0
+        state[STOP_LENGTH, j] = STOP_SLOPE * abs(state[V, j]) / arm.joints[j, ACCELERATION]
+    velocity = 0.0
+    if state[STOP_LENGTH, j] > 0.0:
+        state[STOP_AGE, j] += seconds
+        share = min(state[STOP_AGE, j] / state[STOP_LENGTH, j], 1.0)
+        velocity = state[STOP_FROM, j] * (1.0 - share * share * (3.0 - 2.0 * share))
+    return min(max(velocity, w.lower[j]), w.upper[j])
+
+
+@inlined_kernel
+def _solve(arm: Arm, w: Work, rows: int) -> bool:
+    """Write the best velocities within the box; break no distance that the box can save."""
+    n = w.rhs.shape[0]
+    for _ in range(_ROUNDS):
+        if not bounded_step(
+            arm.paths,
+            w.matrix,
+            w.damping,
+            w.rhs,
+            w.lower,
+            w.upper,
+            w.held,
+            w.factor,
+            w.step,
+            w.scratch,
+        ):
+            return False
+        changed = False
+        for r in range(rows):
+            row = w.rows[r]
+            rate = 0.0
+            for j in range(n):
+                rate += row[j] * w.step[j]
+            slack = rate + row[n]
+            if row[n + 1] == 0.0 and slack < -1e-9:
+                _weigh(w, row, 1.0)
+                changed = True
+            elif row[n + 1] > 0.0 and slack > 1e-6:
+                _weigh(w, row, -1.0)
+                changed = True
+        if not changed:
+            break
+    return True
+
+
+@inlined_kernel
+def _weigh(w: Work, row: Array, sign: float) -> None:
+    """Add a distance's penalty to the quadratic model, or take it away again."""
+    n = w.rhs.shape[0]
+    row[n + 1] += sign
+    for j in range(n):
+        scaled = sign * _HEED * row[j]
+        w.rhs[j] -= scaled * row[n]
+        for k in range(j + 1):
+            w.matrix[j, k] += scaled * row[k]
+
+
+@inlined_kernel
+def _integrate(arm: Arm, w: Work, state: Array, seconds: float) -> bool:
+    """Move on with even acceleration to the velocities in w.step; False, and no move, for NaN."""
+    for j in range(state.shape[1]):
+        if not math.isfinite(w.step[j]):
+            return False
+    for j in range(state.shape[1]):
+        q = state[Q, j] + 0.5 * seconds * (state[V, j] + w.step[j])
+        # Beyond the limits by rounding only.
+        state[Q, j] = min(max(q, arm.joints[j, LOWER]), arm.joints[j, UPPER])
+        state[V, j] = w.step[j]
+    return True
+
+
+@inlined_kernel
+def _follow(
+    arm: Arm,
+    w: Work,
+    state: Array,
+    moves: Ints,
+    wishes: Array,
+    targets: Array,
+    reports: Array,
+    seconds: float,
+) -> bool:
+    """Write the velocities of arms that follow, and of the others, which come to rest."""
+    if not write_wishes(arm, w, state, moves, wishes, targets, reports, seconds):
+        return False
+    _write_box(arm, w, state, 1.0 / STOP_SLOPE, seconds)
+    for j in range(state.shape[1]):
+        led = False
+        for a in range(wishes.shape[0]):
+            led = led or (moves[a, j] != 0 and wishes[a, FOLLOWING] > 0.0)
+        if led:
+            state[STOP_LENGTH, j] = 0.0
+            continue
+        velocity = _stopping(arm, w, state, j, seconds)
+        w.lower[j] = w.upper[j] = velocity
+        w.rhs[j] = (w.matrix[j, j] + w.damping[j]) * velocity
+    rows = write_rows(arm, w, state, wishes.shape[0], seconds)
+    return _solve(arm, w, rows)
+
+
+@inlined_kernel
+def _stop(arm: Arm, w: Work, state: Array, seconds: float) -> None:
+    """Write velocities that bring every joint to rest."""
+    _write_box(arm, w, state, 1.0, seconds)
+    for j in range(state.shape[1]):
+        w.step[j] = _stopping(arm, w, state, j, seconds)
+
+
+@inlined_kernel
+def _write_poses(arm: Arm, w: Work, state: Array, arms: int) -> None:
+    body_poses(arm.body_ints, arm.body_floats, state[Q], w.poses)
+    for i in range(3):
+        w.point[i] = 0.0
+    body_columns(arm.body_ints, arm.body_floats, w.poses, w.point, w.columns)
+    write_tips(arm, w, arms)
+
+
+@inlined_kernel
+def _write_reports(w: Work, state: Array, wishes: Array, targets: Array, reports: Array) -> None:
+    for a in range(wishes.shape[0]):
+        report = reports[a]
+        write_errors(w, a, targets[a], report)
+        for i in range(12):
+            report[POSE + i] = w.tips[a, i]
+        for i in range(6):
+            total = 0.0
+            for j in range(state.shape[1]):
+                total += w.jacobian[6 * a + i, j] * state[V, j]
+            report[TWIST + i] = total
+
+
+@kernel
+def step(
+    body_ints: Ints,
+    body_floats: Array,
+    column_ints: Ints,
+    paths: Ints,
+    frame_bodies: Ints,
+    frame_placements: Array,
+    joints: Array,
+    capsules: Array,
+    pairs: Ints,
+    boxes: Array,
+    settings: Array,
+    moves: Ints,
+    rows: int,
+    work: Array,
+    state: Array,
+    wishes: Array,
+    targets: Array,
+    reports: Array,
+    seconds: float,
+) -> bool:
+    """Move the state on by one tick and write the reports; False: it came to a stop by failure.
+
+    With no arm following every joint comes to rest. No time passes in 0 seconds.
+    """
+    arm = Arm(
+        body_ints,
+        body_floats,
+        column_ints,
+        paths,
+        frame_bodies,
+        frame_placements,
+        joints,
+        capsules,
+        pairs,
+        boxes,
+        settings,
+    )
+    arms = wishes.shape[0]
+    w = carve(work, arm, arms, rows)
+    followed = False
+    for a in range(arms):
+        followed = followed or wishes[a, FOLLOWING] > 0.0
+    well = True
+    if seconds > 0.0:
+        if followed:
+            _write_poses(arm, w, state, arms)
+            well = _follow(arm, w, state, moves, wishes, targets, reports, seconds)
+            well = well and _integrate(arm, w, state, seconds)
+        if not followed or not well:
+            _stop(arm, w, state, seconds)
+            _integrate(arm, w, state, seconds)
+    _write_poses(arm, w, state, arms)
+    _write_reports(w, state, wishes, targets, reports)
+    return well
