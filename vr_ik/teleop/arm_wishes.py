@@ -19,7 +19,7 @@ At every tick the joint velocities u at its end minimise, over all arms that fol
     |J u - x'|^2_W + sum of mu (u_j - g_j)^2
 
 where x' brings the tip to the target and g is what the joints do where the tips leave freedom:
-with a very small mu they do it in the null space alone.
+with a small mu they do it in the null space, and hardly anywhere else.
 """
 
 import math
@@ -56,7 +56,7 @@ _GAIN = 40.0
 # Errors count up to this: beyond, the linear model says little [m].
 _FAR_M = 0.2
 # mu, far from singularities.
-_LEAST_DAMPING = 1e-6
+_LEAST_DAMPING = 1e-4
 # Below this singular value damping sets in, and grows up to this (Y. Nakamura and H. Hanafusa,
 # "Inverse kinematic solutions with singularity robustness for robot manipulator control", 1986).
 _SINGULAR = 0.04
