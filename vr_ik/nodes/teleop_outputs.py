@@ -25,9 +25,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from vr_ik.io.body_cdr import JointStateEncoder
 from vr_ik.math.rotations import quaternion_from_matrix
 from vr_ik.nodes import qos
-from vr_ik.nodes.conversions import JointStateWriter, set_stamp
+from vr_ik.nodes.conversions import set_stamp
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.teleop.types import TeleopCommand
 from vr_ik.types import Array
@@ -133,7 +134,7 @@ class SimulatedStates:
         self._publisher = node.create_publisher(
             JointState, qos.JOINT_STATES_TOPIC, qos.JOINT_STATES_QOS
         )
-        self._writer = JointStateWriter(names)
+        self._encoder = JointStateEncoder(names)
         self.positions = dict(zip(names, positions.tolist(), strict=True))
 
     def send(self, now_ns: int, command: TeleopCommand) -> None:
@@ -147,7 +148,7 @@ class SimulatedStates:
             speeds.update(zip(command.joint_names, command.velocities.tolist(), strict=True))
         positions = np.array(list(self.positions.values()))
         self._publisher.publish(
-            self._writer.write(now_ns, positions, np.array(list(speeds.values())))
+            self._encoder.encode(now_ns, positions, np.array(list(speeds.values())))
         )
 
 
