@@ -28,7 +28,7 @@ REQUIRES = [
     'numpy>=1.26,<2.6',
     'pyyaml>=5.4',
     'rich>=13',
-    'rosbags>=0.10',
+    'rosbags>=0.11.9',
     'setuptools',
     'typer>=0.12',
 ]
@@ -55,6 +55,7 @@ EXTRAS = {
         'colcon-common-extensions',
         'example-robot-data',
         'hypothesis',
+        'mcap',
         'openvr>=2.12',
         'pin>=3',
         'pytest>=8',

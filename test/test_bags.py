@@ -16,10 +16,10 @@
 
 import json
 
+from bag_support import HEIGHT_M, RATE_HZ, session, write_bag
 import numpy as np
 import pytest
-from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import get_typestore, Stores
+from rosbags.rosbag2 import StoragePlugin
 from typer.testing import CliRunner
 
 from vr_ik.calibration import storage
@@ -27,41 +27,7 @@ from vr_ik.cli.main import app
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.io.bags import read_tracking
-from vr_ik.io.tf_cdr_writer import FrameEncoder
 from vr_ik.trackers.simulated import SIMULATED_ROLES
-from vr_ik.trackers.simulated_user import SimulatedUser
-from vr_ik.types import TrackingFrame
-
-HEIGHT_M = 1.62
-RATE_HZ = 60.0
-STORE = get_typestore(Stores.ROS2_JAZZY)
-LOST = range(300, 320)
-
-
-def session(seconds):
-    """A user who moves, holds a T-pose, moves again, and loses a foot for a while."""
-    user = SimulatedUser(HEIGHT_M)
-    frames = []
-    for i in range(int(seconds * RATE_HZ)):
-        t = i / RATE_HZ
-        user_s = 6.0 + t if t < 1.0 else max(0.0, t - 2.0)
-        roles = tuple(r for r in SIMULATED_ROLES if not (r == 'l_foot' and i in LOST))
-        poses = user.device_poses(user.q_at(user_s), roles)
-        frames.append(TrackingFrame(10**18 + round(i * 1e9 / RATE_HZ), roles, poses))
-    return frames
-
-
-def write_bag(path, frames, plugin=StoragePlugin.MCAP, topic='/tf'):
-    encoder = FrameEncoder('vr_world', '')
-    with Writer(path, version=9, storage_plugin=plugin) as bag:
-        tf = bag.add_connection(topic, 'tf2_msgs/msg/TFMessage', typestore=STORE)
-        text = bag.add_connection('/chatter', 'std_msgs/msg/String', typestore=STORE)
-        String = STORE.types['std_msgs/msg/String']
-        for frame in frames:
-            bag.write(tf, frame.stamp_ns, bytes(encoder.encode(frame)))
-            words = STORE.serialize_cdr(String(data='hello'), 'std_msgs/msg/String')
-            bag.write(text, frame.stamp_ns, words)
-    return path
 
 
 @pytest.fixture(scope='module')

@@ -41,7 +41,13 @@ from vr_ik.errors import ConfigError
 from vr_ik.filters.clean import CleanLimits, FrameCleaner
 from vr_ik.filters.one_euro import OneEuro, Smoothing
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.solvers.base import make_solver, PostureSolver, Solver, SolveResult
+from vr_ik.solvers.base import (
+    make_solver,
+    PostureSolver,
+    RememberingSolver,
+    Solver,
+    SolveResult,
+)
 from vr_ik.types import Array, Status, Task, TrackingFrame
 
 
@@ -106,6 +112,8 @@ class Pipeline:
         if self._smoother is not None:
             self._smoother.reset()
         self._stand_ins.reset()
+        if isinstance(self._solver, RememberingSolver):
+            self._solver.reset()
         self._q = self._wanted_q = self.model.neutral()
         """What was published last, and what the devices ask for; joints may be too slow for it."""
         self._stamp_ns: int | None = None

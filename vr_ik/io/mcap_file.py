@@ -21,6 +21,7 @@ front (https://mcap.dev/spec): whatever is whole is read, and in about a microse
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 import mmap
 from pathlib import Path
@@ -28,7 +29,6 @@ import struct
 from typing import NamedTuple
 
 from rosbags.interfaces import MessageDefinition, MessageDefinitionFormat
-from rosbags.rosbag2.errors import ReaderError
 from rosbags.rosbag2.metadata import parse_qos
 from rosbags.rosbag2.storage_mcap import decompress
 
@@ -63,6 +63,7 @@ class _Block:
     size: int = 0
     """Of the decompressed records."""
     crc: int = 0
+    is_cut: bool = False
 
 
 class McapFile:
@@ -95,8 +96,10 @@ class McapFile:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._data.release()
-        self._map.close()
+        # After an error its traceback may have views of the file, which goes with them then.
+        with suppress(BufferError):
+            self._data.release()
+            self._map.close()
 
     def messages(self) -> Messages:
         """Yield all messages in the order of their recording."""
@@ -105,7 +108,7 @@ class McapFile:
         for i, block in enumerate(blocks):
             pending.extend(self._read(block))
             pending.sort(key=_log_time)
-            if i + 1 == len(blocks) or pending[-1][1] <= blocks[i + 1].first_ns:
+            if i + 1 == len(blocks) or not pending or pending[-1][1] <= blocks[i + 1].first_ns:
                 yield from pending
                 pending = []
             else:
@@ -144,7 +147,7 @@ class McapFile:
         if head + _CHUNK_HEAD.size <= len(self._data) and self._data[at] == _CHUNK:
             block = _chunk(self._data, head, len(self._data))
             if block.compression == '':
-                block.size = 0
+                block.crc, block.is_cut = 0, True
                 self._blocks.append(block)
             else:
                 self.lost.append('the last chunk, which is compressed')
@@ -155,11 +158,12 @@ class McapFile:
         if block.compression or block.crc:
             try:
                 data = decompress(bytes(data), block.compression, block.size, block.crc)
-            except (ReaderError, RuntimeError, ValueError, EOFError) as error:
+            except Exception as error:  # each library for compression has errors of its own
                 self.lost.append(f'a damaged chunk at byte {block.start}: {error}'.rstrip('.'))
                 return []
         messages = []
         channels, head, head_size = self._channels, _MESSAGE_HEAD.unpack_from, _MESSAGE_HEAD.size
+        end = 0
         for kind, start, end in _records(data, 0):
             if kind == _MESSAGE:
                 number, _, log_ns, _ = head(data, start)
@@ -168,6 +172,8 @@ class McapFile:
                     messages.append((topic, log_ns, bytes(data[start + head_size : end])))
             else:
                 self._define(kind, memoryview(data)[start:end])
+        if end < len(data) and not block.is_cut:
+            self.lost.append(f'what follows a damaged message at byte {block.start + end}')
         return messages
 
     def _define(self, kind: int, record: memoryview) -> None:
@@ -199,7 +205,7 @@ def _records(data: Buffer, at: int) -> Iterator[tuple[int, int, int]]:
     while at + head_size <= size:
         kind, length = head(data, at)
         at += head_size
-        if length > size - at:
+        if length > size - at or kind == 0:
             return
         yield kind, at, at + length
         at += length

@@ -95,6 +95,14 @@ class PostureSolver(Solver, Protocol):
     """(n,) pull of each joint to it [1/rad^2 or 1/m^2]; may be written between calls."""
 
 
+@runtime_checkable
+class RememberingSolver(Solver, Protocol):
+    """A solver that carries something from one call to the next."""
+
+    def reset(self) -> None:
+        """Forget it: from here on all is as after the solver was made."""
+
+
 def make_solver(name: str, model: RobotModel, tasks: Sequence[Task], **options: Any) -> Solver:
     """Make the solver of that name; an unknown name or option lists the known ones."""
     solver: Solver = registry.load(registry.SOLVERS, name)(model, tasks, **options)

@@ -50,9 +50,14 @@ class BodySolver(LevenbergMarquardt):
             for i, name in enumerate(model.joint_names)
             if name.endswith('elbow_flexion')
         ]
+        self.reset()
+        super().__init__(model, tasks, **options)
+        self.reset()  # the solver has been tried out meanwhile
+
+    def reset(self) -> None:
+        """Forget when the last try was, and which."""
         self._wait = 0
         self._tries = 0
-        super().__init__(model, tasks, **options)
 
     def solve(self, q_start: Array, targets: Array) -> SolveResult:
         """Bring the tasks to targets (m, 4, 4), starting at q_start; see `Solver.solve`."""

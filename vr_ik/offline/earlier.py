@@ -1,0 +1,79 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Finds in a bag what an earlier solve has put there, to be replaced by a new one."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from vr_ik.body.anthropometry import Proportions
+from vr_ik.body.human import human_urdf
+from vr_ik.body.skeleton import MODELS
+from vr_ik.io.bag_topics import DIAGNOSTICS_TYPE, JOINT_STATE_TYPE, STRING_TYPE, Topic, typestore
+from vr_ik.io.body_cdr import JointStateEncoder
+from vr_ik.kinematics.urdf import read_urdf
+
+SOLVER_NAME = 'solver_node'
+"""Diagnostics of this node are those of a solve."""
+_HUMAN = b'<robot name="human">'
+_NAMES_AT = 12
+"""Where in a JointState the stamp is over."""
+
+
+@cache
+def _joint_states() -> tuple[tuple[int, bytes], ...]:
+    """Return of the joint states of each human model how long they are, and their names."""
+    result = []
+    for model in MODELS:
+        urdf = read_urdf(human_urdf(Proportions.from_height(1.75), model))
+        names = [joint.name for joint in urdf.joints if joint.kind != 'fixed']
+        message = JointStateEncoder(names).encode(0, *np.zeros((2, len(names))))
+        end = message.rindex(names[-1].encode()) + len(names[-1])
+        result.append((len(message), message[_NAMES_AT:end]))
+    return tuple(result)
+
+
+@cache
+def human_links() -> tuple[str, ...]:
+    """Return the links of all human models."""
+    names = [read_urdf(human_urdf(Proportions.from_height(1.75), model)).links for model in MODELS]
+    return tuple(dict.fromkeys(name for links in names for name in links))
+
+
+def is_of_a_solve(topic: Topic, message: bytes) -> bool:
+    """Tell whether a message, other than one of TF, is what a solver says of a human body."""
+    if topic.type == JOINT_STATE_TYPE:
+        return any(
+            len(message) == size and message.startswith(names, _NAMES_AT)
+            for size, names in _joint_states()
+        )
+    if topic.type == STRING_TYPE:
+        return topic.name.endswith('robot_description') and _HUMAN in message
+    if topic.type == DIAGNOSTICS_TYPE:
+        return _is_of_solver(message)
+    return False
+
+
+def _is_of_solver(message: bytes) -> bool:
+    """Tell whether all lines of diagnostics are of a solver node."""
+    if SOLVER_NAME.encode() not in message:
+        return False
+    try:
+        content: Any = typestore().deserialize_cdr(message, DIAGNOSTICS_TYPE)
+    except Exception:  # bytes of whatever kind, which the library's generated code trips over
+        return False
+    nodes = {line.name.split(':')[0].rsplit('/', 1)[-1] for line in content.status}
+    return nodes == {SOLVER_NAME}

@@ -1,0 +1,251 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Solves one recorded session: a bag with tracked devices in, the same bag with a body out."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+import hashlib
+from itertools import islice
+from pathlib import Path
+import time
+
+import numpy as np
+
+from vr_ik.calibration.calibration import Calibration
+from vr_ik.config import SolverConfig
+from vr_ik.frame_solver import FrameSolver
+from vr_ik.io.bag_files import Bag
+from vr_ik.io.bag_topics import (
+    DIAGNOSTICS_TYPE,
+    JOINT_STATE_TYPE,
+    known_topic,
+    STRING_TYPE,
+    TF_TYPE,
+    Topic,
+    typestore,
+)
+from vr_ik.io.bag_writer import BagWriter
+from vr_ik.io.bags import no_devices, tf_topic
+from vr_ik.io.body_cdr import BodyFramesEncoder, JointStateEncoder
+from vr_ik.io.tf_cdr import CDR_LITTLE_ENDIAN, DeviceReader, JoinedMessages, LinkReader
+from vr_ik.io.tf_cdr_writer import FrameEncoder
+from vr_ik.offline.earlier import human_links, is_of_a_solve
+from vr_ik.offline.report import MotionReport
+from vr_ik.pipeline import Pipeline, Solution
+from vr_ik.types import TrackingFrame
+
+_AT_ONCE = 2048
+"""Messages that are decoded and written together."""
+
+Progress = Callable[[float], None]
+"""Is told now and then which share of the bag has been read."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What came of a bag."""
+
+    bag: str
+    frames: int
+    seconds_of_motion: float
+    seconds_taken: float
+    """From opening the bag to closing the result; not the start of Python and its kernels."""
+    sha256: str
+    """Of all positions: root (7) and joints of each frame as little endian float64."""
+    replaced: int
+    """Messages of an earlier solve that are not in the result."""
+    lost: tuple[str, ...]
+    """What could not be read, in words."""
+
+
+def solve_bag(
+    source: Path,
+    target: Path,
+    config: SolverConfig,
+    calibration: Calibration | None,
+    progress: Progress,
+) -> Solved:
+    """Write a bag with all that is in `source` and the solved body; raise `VrIkError` if not.
+
+    Solves as `solver_node` does with this configuration, and to the same numbers.
+    """
+    pipeline = Pipeline(config, calibration)
+    _warm_up(pipeline, config)
+    started_s = time.perf_counter()
+    with Bag(source) as bag, BagWriter(target) as writer:
+        solving = _Solving(pipeline, config, tf_topic(source, bag.topics), bag.topics, writer)
+        for topic in bag.topics:
+            writer.add(topic)
+        read_bytes = 0
+        messages = bag.messages()
+        while several := list(islice(messages, _AT_ONCE)):
+            solving.take(several)
+            read_bytes += sum(len(data) for _, _, data in several)
+            progress(min(1.0, read_bytes / max(bag.size_bytes, 1)))
+        if not solving.frames:
+            raise no_devices(source, config)
+        lost = (*bag.lost, *solving.lost())
+    return Solved(
+        str(source),
+        solving.frames,
+        solving.motion_ns * 1e-9,
+        time.perf_counter() - started_s,
+        solving.digest.hexdigest(),
+        solving.replaced,
+        lost,
+    )
+
+
+class _Solving:
+    """The messages of a bag on their way to the result."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        config: SolverConfig,
+        tf: str,
+        topics: list[Topic],
+        writer: BagWriter,
+    ) -> None:
+        self.frames = self.motion_ns = self.replaced = 0
+        self.digest = hashlib.sha256()
+        self._unread = self._rejected = self._unsolved = 0
+        self._pipeline = pipeline
+        self._writer = writer
+        self._frame_solver = FrameSolver()
+        self._report = MotionReport()
+        self._last_ns: int | None = None
+        self._is_described = False
+        self._devices = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
+        self._links = LinkReader(config.world_frame, config.frame_prefix, human_links())
+        self._joint_encoder = JointStateEncoder(pipeline.model.joint_names)
+        self._frames_encoder = BodyFramesEncoder(
+            pipeline.model, config.world_frame, config.frame_prefix, config.publish_link_tf
+        )
+        # A user in a namespace has all topics there, as the node has.
+        space = tf.rsplit('/', 1)[0]
+        self._tf_name = tf
+        self._tf = next(topic for topic in topics if topic.name == tf and topic.type == TF_TYPE)
+        self._joint_states = known_topic(f'{space}/joint_states', JOINT_STATE_TYPE, depth=10)
+        self._diagnostics = known_topic('/diagnostics', DIAGNOSTICS_TYPE, depth=10)
+        self._description = known_topic(f'{space}/robot_description', STRING_TYPE, 1, latched=True)
+
+    def lost(self) -> Iterator[str]:
+        """Yield what of the messages could not be used, in words."""
+        if self._unread:
+            yield f'{self._unread} messages on {self._tf_name}, which are damaged'
+        if self._rejected:
+            yield f'{self._rejected} transforms of devices, which are no poses'
+        if self._unsolved:
+            yield f'{self._unsolved} frames, in which the solver failed'
+
+    def take(self, messages: list[tuple[Topic, int, bytes]]) -> None:
+        """Solve what is in some messages, in their order, and write it all."""
+        tf_at = [i for i, (topic, _, _) in enumerate(messages) if topic.name == self._tf_name]
+        joined = JoinedMessages.of([_in_our_layout(messages[i][2]) for i in tf_at])
+        replaced = {i for i, message in enumerate(messages) if self._is_replaced(*message)}
+        solutions: list[tuple[int, Solution]] = []
+        only_links = self._links.hold_only_links(joined)
+        devices = self._devices.read_many(joined)
+        for i, is_link, poses in zip(tf_at, only_links, devices, strict=True):
+            if is_link:
+                replaced.add(i)
+            elif poses is None:
+                self._unread += 1
+            else:
+                self._rejected += len(poses.rejected)
+                for frame in self._frame_solver.frames(poses):
+                    solution = self._frame_solver.solve(self._pipeline, frame)
+                    if solution is None:
+                        self._unsolved += 1
+                    else:
+                        solutions.append((i, solution))
+        self.replaced += len(replaced)
+        self._write(messages, replaced, solutions)
+
+    def _is_replaced(self, topic: Topic, log_ns: int, data: bytes) -> bool:
+        return topic.name != self._tf_name and is_of_a_solve(topic, data)
+
+    def _write(
+        self,
+        messages: list[tuple[Topic, int, bytes]],
+        replaced: set[int],
+        solutions: list[tuple[int, Solution]],
+    ) -> None:
+        """Write messages, and behind each of them what was solved by it."""
+        write = self._writer.write
+        if not self._is_described:
+            self._is_described = True
+            write(self._description, messages[0][1], _string(self._pipeline.urdf))
+        done = 0
+        for i, (topic, log_ns, data) in enumerate(messages):
+            if i not in replaced:
+                write(topic, log_ns, data)
+            while done < len(solutions) and solutions[done][0] == i:
+                self._write_solution(solutions[done][1], log_ns)
+                done += 1
+
+    def _write_solution(self, solution: Solution, log_ns: int) -> None:
+        stamp_ns, q, write = solution.stamp_ns, solution.q, self._writer.write
+        joint_states = self._joint_encoder.encode(stamp_ns, q[7:], solution.velocity[6:])
+        write(self._joint_states, log_ns, joint_states)
+        write(self._tf, log_ns, self._frames_encoder.encode(stamp_ns, q))
+        self.digest.update(q.tobytes())
+        self._note(solution, log_ns)
+
+    def _note(self, solution: Solution, log_ns: int) -> None:
+        self.frames += 1
+        if self._last_ns is not None:
+            self.motion_ns += max(solution.stamp_ns - self._last_ns, 0)
+        self._last_ns = solution.stamp_ns
+        if self._report.note(solution):
+            totals: dict[str, object] = {
+                'transforms rejected': self._rejected,
+                'transforms late': self._frame_solver.assembler.late,
+                'restarts of time': self._frame_solver.restarts,
+            }
+            message = self._report.message(solution.stamp_ns, totals)
+            self._writer.write(self._diagnostics, log_ns, message)
+
+
+def _warm_up(pipeline: Pipeline, config: SolverConfig) -> None:
+    """Have every kernel loaded or compiled, as the node does, before the clock starts."""
+    reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
+    links = LinkReader(config.world_frame, config.frame_prefix, human_links())
+    poses = np.tile(np.eye(4), (len(config.trackers), 1, 1))
+    encoder = FrameEncoder(config.world_frame, config.frame_prefix)
+    for stamp_ns in (1, 10_000_001):
+        frame = TrackingFrame(stamp_ns, config.trackers, poses)
+        joined = JoinedMessages.of([encoder.encode(frame)])
+        links.hold_only_links(joined)
+        reader.read_many(joined)
+        pipeline.process(frame)
+    pipeline.reset()
+
+
+def _in_our_layout(message: bytes) -> bytes:
+    """Return a TF message in little endian CDR, whatever machine has recorded it."""
+    if message[:2] == CDR_LITTLE_ENDIAN:
+        return message
+    try:
+        content = typestore().deserialize_cdr(message, TF_TYPE)
+    except Exception:  # bytes of whatever kind, which the library's generated code trips over
+        return b''
+    return bytes(typestore().serialize_cdr(content, TF_TYPE))
+
+
+def _string(text: str) -> bytes:
+    message = typestore().types[STRING_TYPE](data=text)
+    return bytes(typestore().serialize_cdr(message, STRING_TYPE))
