@@ -96,7 +96,10 @@ class TeleopOperator:
         self.wait_for(arrived, 'the end of a motion')
 
     def engage(self) -> None:
-        """Enable, and press the grip."""
+        """Enable, and press the grip, once the node listens."""
+        publishers = (self._joy, self._tf)
+        self.wait_for(lambda: all(p.get_subscription_count() for p in publishers), 'the node')
+        self.go_on(0.3)
         self.menu = True
         self.go_on(0.2)
         self.menu = False

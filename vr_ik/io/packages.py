@@ -33,11 +33,11 @@ def find_file(address: str) -> Path:
             raise MissingDataError(f"There is no file '{path}'.")
         return path
     package, _, rest = address.removeprefix(SCHEME).partition('/')
-    for share in _share_folders():
+    for share in share_folders():
         path = share / package / rest
         if path.is_file():
             return path
-    searched = ', '.join(str(folder) for folder in _share_folders())
+    searched = ', '.join(str(folder) for folder in share_folders())
     raise MissingDataError(
         f"There is no '{rest}' of package '{package}'; searched in {searched}. Install the "
         'package, or source the workspace that has it.'
@@ -49,7 +49,7 @@ def read_description(address: str) -> str:
     return find_file(address).read_text(encoding='utf-8')
 
 
-def _share_folders() -> Iterator[Path]:
+def share_folders() -> Iterator[Path]:
     """Yield where packages have their share folders: those of sourced workspaces first."""
     for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
         if prefix:

@@ -30,7 +30,7 @@ from std_srvs.srv import SetBool
 
 from vr_ik.config import replace
 from vr_ik.errors import ConfigError, VrIkError
-from vr_ik.io.packages import read_description
+from vr_ik.io.packages import read_description, share_folders
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.nodes import diagnostics, qos, spin, triggers
 from vr_ik.nodes.conversions import stamp_in_ns
@@ -90,7 +90,8 @@ def make_session(config: TeleopNodeConfig, urdf_text: str) -> TeleopSession:
     """Return a session; another one was engaged before it, so that no tick compiles anything."""
     # A pause must work whether the operator has to enable first or not.
     always = replace(config, {'require_enable': True})
-    warm = TeleopSession(always, urdf_text)
+    packages = tuple(share_folders())
+    warm = TeleopSession(always, urdf_text, packages)
     robot = RobotModel.from_urdf(urdf_text)
     positions = dict(zip(robot.joint_names, robot.neutral().tolist(), strict=True))
     for tick, clutch in enumerate(_WARM_UP_CLUTCH):
@@ -99,7 +100,7 @@ def make_session(config: TeleopNodeConfig, urdf_text: str) -> TeleopSession:
         state = RobotState(stamp_ns, positions)
         inputs = TeleopInputs((hand,) * config.arms, True, np.eye(4), state)
         warm.step(stamp_ns, inputs, stamp_ns)
-    return TeleopSession(always, urdf_text)
+    return TeleopSession(always, urdf_text, packages)
 
 
 class TeleopNode(Node):

@@ -14,14 +14,23 @@
 
 """Compiles every kernel that the nodes use, so that their first start is as quick as any other."""
 
+from vr_ik.body.anthropometry import Proportions
+from vr_ik.body.human import human_urdf
 from vr_ik.config import SolverConfig, TrackerConfig
 from vr_ik.nodes.solver_node import Solving
+from vr_ik.nodes.teleop_node import make_session
+from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.trackers.simulated import SimulatedTracker
 
 
 def main() -> None:
     """Make what the nodes make at their start; numba keeps the machine code beside the sources."""
     Solving(SolverConfig())
+    # Any arm will do, such as a person's.
+    arm = TeleopNodeConfig(
+        tip_links=('r_wrist',), elbow_links=('r_forearm',), elbow_frames=('r_forearm',)
+    )
+    make_session(arm, human_urdf(Proportions.from_height(1.75)))
     SimulatedTracker(TrackerConfig()).open()
 
 

@@ -208,8 +208,12 @@ def _add_elbow(arm: Arm, w: Work, a: int, arms: int, way: Array) -> None:
     The elbow goes round the line from the chain's first joint to the tip.
     """
     body = arm.frame_bodies[arms + a]
-    if body == NO_BODY or not math.isfinite(way[0] + way[1] + way[2]):
+    if body == NO_BODY:
         return
+    for i in range(3):
+        # One by one: of a sum, fast mathematics may take the check away.
+        if not abs(way[i]) < math.inf:
+            return
     compose(w.poses[body], arm.frame_placements[arms + a], w.pose)
     first = arm.frame_bodies[a]
     while arm.body_ints[first, 0] >= 0:
