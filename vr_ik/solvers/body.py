@@ -12,13 +12,15 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
+
 """The solver `body`: whole-body refinement that finds its way out of contorted poses.
 
 Frame after frame, `lm` starts where the last frame ended. That keeps motion smooth, and it keeps
 an arm twisted that was led around its own limits: when a device comes back from behind the body,
 or after a jump. A pose far off its devices is therefore tried again from a natural posture, and
-left if that gets clearly nearer. What follows a change of pose is not this solver's business: the
-pipeline bounds every joint's velocity.
+left if that gets clearly nearer. Elbows and forearms are kept out of the trunk. All of it is one
+compiled call. What follows a change of pose is not this solver's business: the pipeline bounds
+every joint's velocity.
 """
 
 from collections.abc import Sequence
@@ -26,10 +28,13 @@ from typing import Any
 
 import numpy as np
 
+from vr_ik.body.trunk import trunk_clearances
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.solvers.base import SolveResult
+from vr_ik.kinematics.tree import Q_INDEX
+from vr_ik.solvers.clearance import CLEARANCE, OTHER_BODY, POINT_BODY
 from vr_ik.solvers.lm import LevenbergMarquardt
-from vr_ik.types import Array, Status, Task
+from vr_ik.solvers.natural_start import TRIES, WAIT
+from vr_ik.types import Array, Task
 
 _FAR_M = 0.03
 """Distance of a device from its place on the body that calls for another try."""
@@ -45,41 +50,29 @@ class BodySolver(LevenbergMarquardt):
 
     def __init__(self, model: RobotModel, tasks: Sequence[Task], **options: Any) -> None:
         """Prepare all buffers; `options` are those of `lm`."""
-        self._elbows = [
-            model.first_q + i
-            for i, name in enumerate(model.joint_names)
-            if name.endswith('elbow_flexion')
-        ]
-        self.reset()
+        names = model.joint_names
+        elbows = [i for i, name in enumerate(names) if name.endswith('elbow_flexion')]
+        self._retry = np.array([0.0, 0.0, _FAR_M, _EVERY, _GAIN, _BENT_ELBOWS_RAD, *elbows])
         super().__init__(model, tasks, **options)
         self.reset()  # the solver has been tried out meanwhile
 
     def reset(self) -> None:
         """Forget when the last try was, and which."""
-        self._wait = 0
-        self._tries = 0
+        self._retry[[WAIT, TRIES]] = 0.0
 
-    def solve(self, q_start: Array, targets: Array) -> SolveResult:
-        """Bring the tasks to targets (m, 4, 4), starting at q_start; see `Solver.solve`."""
-        result = super().solve(q_start, targets)
-        if result.status is Status.FAILED:
-            return result
-        far = (result.position_errors > _FAR_M) & (self.weights[:, 0] > 0.0)
-        if not far.any():
-            self._wait = 0
-            return result
-        if self._wait > 0:
-            self._wait -= 1
-            return result
-        self._wait = _EVERY
-        other = super().solve(self._natural(result.q), targets)
-        return other if other.cost < _GAIN * result.cost else result
+    def retry(self) -> Array:
+        """Return when and how to try again."""
+        return self._retry
 
-    def _natural(self, q: Array) -> Array:
-        """Return the rest posture where the body is; every other time with bent elbows."""
-        natural = q.copy()
-        natural[self.model.first_q :] = self.posture
-        self._tries += 1
-        if self._tries % 2:
-            natural[self._elbows] = _BENT_ELBOWS_RAD
-        return np.ascontiguousarray(natural)
+    def clearances(self) -> Array:
+        """Return the points of the arms that stay out of the trunk, on the bodies in use."""
+        rows = trunk_clearances(self.model)
+        in_use = {int(row[Q_INDEX]): body for body, row in enumerate(self.tree.body_ints)}
+        kept = []
+        for row in rows:
+            for column in (POINT_BODY, OTHER_BODY):
+                q_index = int(self.model.tree.body_ints[int(row[column]), Q_INDEX])
+                row[column] = in_use.get(q_index, -1)
+            if min(row[POINT_BODY], row[OTHER_BODY]) >= 0:
+                kept.append(row)
+        return np.array(kept).reshape(-1, CLEARANCE)

@@ -18,11 +18,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from vr_ik.config_fields import Config, from_mapping, param
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers import lm_kernel, lm_state
+from vr_ik.solvers.clearance import CLEARANCE
 from vr_ik.solvers.kernel_solver import KernelSolver
-from vr_ik.types import Task
+from vr_ik.types import Array, Task
 
 
 @dataclass(frozen=True)
@@ -74,4 +77,12 @@ class LevenbergMarquardt(KernelSolver):
             self.options.restarts,
         )
         size = lm_state.work_size(self.tree, len(tasks), model.nq, model.nv)
-        self.bind(lm_kernel.solve, settings, size)
+        self.bind(lm_kernel.solve, settings, size, (self.clearances(), self.retry()))
+
+    def clearances(self) -> Array:
+        """Return the points that are to stay out of other bodies, as `clearance` reads them."""
+        return np.zeros((0, CLEARANCE))
+
+    def retry(self) -> Array:
+        """Return when and how to try again, as `natural_start` reads it; nothing: never."""
+        return np.zeros(0)

@@ -25,7 +25,9 @@ import math
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.tree import Ints
 from vr_ik.solvers.box_step import bounded_step, FREE
+from vr_ik.solvers.clearance import add_clearances, clearance_cost
 from vr_ik.solvers.lm_state import carve, Work
+from vr_ik.solvers.natural_start import GAIN, is_due, write_natural_start
 from vr_ik.solvers.solve_state import (
     advance,
     CONVERGED,
@@ -64,6 +66,31 @@ _LEAST_ROOM = 0.03
 _FIRST_SHARE = 0.1
 # While there are restarts left, a new try ends whose cost has not fallen so much in so many steps.
 _HASTE, _ENOUGH = 4, 0.5
+
+
+@inlined_kernel
+def _evaluate(p: Problem, w: Work, q: Array) -> float:
+    """Write poses and residuals at q and return the cost, posture and clearances included."""
+    return evaluate(p, w, q) + clearance_cost(w.clearances, w.poses, w.point, w.outward)
+
+
+@inlined_kernel
+def _linearize(p: Problem, w: Work) -> None:
+    """Write the quadratic model of the cost about w.q, whose poses are in w."""
+    linearize(p, w)
+    add_clearances(
+        w.clearances,
+        p.body_ints,
+        p.column_ints,
+        p.paths,
+        w.poses,
+        w.reference,
+        w.columns,
+        w.point,
+        w.outward,
+        w.matrix,
+        w.rhs,
+    )
 
 
 @inlined_kernel
@@ -114,7 +141,7 @@ def _descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
 
     One in haste gives up when it comes slowly nearer, too.
     """
-    cost = evaluate(p, w, w.q)
+    cost = _evaluate(p, w, w.q)
     if not math.isfinite(cost):
         return FAILED, 0, cost
     cost_before = cost
@@ -127,13 +154,13 @@ def _descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
             if cost > _ENOUGH * cost_before:
                 return STALLED, iteration, cost
             cost_before = cost
-        linearize(p, w)
+        _linearize(p, w)
         if wrap_blocked(p.joints, p.first_q, w.rhs, w.q):
-            cost = evaluate(p, w, w.q)
-            linearize(p, w)
+            cost = _evaluate(p, w, w.q)
+            _linearize(p, w)
         write_bounds(p, w)
         largest = _propose(p, w, factor * cost + _FLOOR)
-        cost_try = evaluate(p, w, w.q_try)
+        cost_try = _evaluate(p, w, w.q_try)
         resting = 0.0 <= largest <= p.settings[3]
         if largest >= 0.0 and cost_try <= cost:
             gain = cost - cost_try
@@ -144,7 +171,7 @@ def _descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
             cost = cost_try
         else:
             factor *= 8.0
-            cost = evaluate(p, w, w.q)
+            cost = _evaluate(p, w, w.q)
         if resting or factor > _MAX_FACTOR:
             return _resting_status(p, w), iteration + 1, cost
     met = errors_within(w.residuals, p.weights, p.settings[1], p.settings[2])
@@ -174,8 +201,22 @@ def _search(p: Problem, w: Work) -> tuple[float, int, float]:
             copy(w.q, w.q_best)
     if restarts > 0:
         copy(w.q_best, w.q)
-        cost = evaluate(p, w, w.q)
+        cost = _evaluate(p, w, w.q)
     return status, iterations, cost
+
+
+@inlined_kernel
+def _retried(
+    p: Problem, w: Work, retry: Array, status: float, iterations: int, cost: float
+) -> tuple[float, int, float]:
+    """Descend from a natural posture, too; return the better outcome, which is left in w."""
+    copy(w.q, w.q_best)
+    write_natural_start(p.joints, p.first_q, retry, w.q)
+    other_status, more, other_cost = _descend(p, w, False)
+    if other_cost < retry[GAIN] * cost:
+        return other_status, iterations + more, other_cost
+    copy(w.q_best, w.q)
+    return status, iterations + more, _evaluate(p, w, w.q)
 
 
 @kernel
@@ -217,6 +258,8 @@ def solve(
     task_placements: Array,
     weights: Array,
     joints: Array,
+    clearances: Array,
+    retry: Array,
     settings: Array,
     work: Array,
     targets: Array,
@@ -244,9 +287,11 @@ def solve(
         paths[:0],  # Hinges move one by one here, those of a ball joint too.
         first_q,
     )
-    w = carve(work, p, q_start.shape[0])
+    w = carve(work, p, q_start.shape[0], clearances)
     if write_start(q_start, first_q, joints, w.q) and poses_finite(targets):
         status, iterations, cost = _search(p, w)
+        if is_due(retry, w.residuals, weights):
+            status, iterations, cost = _retried(p, w, retry, status, iterations, cost)
     else:
         status, iterations, cost = FAILED, 0, math.inf
         evaluate(p, w, w.q)

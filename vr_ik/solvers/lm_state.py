@@ -44,6 +44,10 @@ class Work(NamedTuple):
     q_best: Array
     reference: Array
     pose: Array
+    point: Array
+    outward: Array
+    clearances: Array
+    """(n, CLEARANCE), not scratch: points that are to stay out of another body."""
 
 
 def work_size(tree: Tree, tasks: int, nq: int, nv: int) -> int:
@@ -56,12 +60,12 @@ def work_size(tree: Tree, tasks: int, nq: int, nv: int) -> int:
         + 2 * nv * width
         + 7 * nv
         + 3 * nq
-        + 15
+        + 21
     )
 
 
 @inlined_kernel
-def carve(work: Array, p: Problem, nq: int) -> Work:
+def carve(work: Array, p: Problem, nq: int, clearances: Array) -> Work:
     """Cut the work space into its buffers."""
     bodies, columns, tasks = p.body_ints.shape[0], p.column_ints.shape[0], p.task_bodies.shape[0]
     nv, width = p.paths.shape
@@ -91,4 +95,7 @@ def carve(work: Array, p: Problem, nq: int) -> Work:
         work[g + 2 * nq : g + 3 * nq],
         work[g + 3 * nq : g + 3 * nq + 3],
         work[g + 3 * nq + 3 : g + 3 * nq + 15],
+        work[g + 3 * nq + 15 : g + 3 * nq + 18],
+        work[g + 3 * nq + 18 : g + 3 * nq + 21],
+        clearances,
     )
