@@ -67,6 +67,10 @@ JsonFile = Annotated[
     Path | None,
     typer.Option('--json', metavar='FILE', help='Write the figures of the run to a file.'),
 ]
+Record = Annotated[
+    Path | None,
+    typer.Option(metavar='BAG', help='Record the devices to a new bag, for `vr_ik solve`.'),
+]
 Port = Annotated[
     int, typer.Option(min=0, max=65535, help='Port of the web page, or else the next free one.')
 ]
@@ -76,6 +80,7 @@ def demo(
     seconds: Seconds = None,
     viewer: WithViewer = True,
     json_file: JsonFile = None,
+    record: Record = None,
     port: Port = DEFAULT_PORT,
 ) -> None:
     """Show a simulated VR user who moves a body through the real ROS 2 nodes.
@@ -83,7 +88,12 @@ def demo(
     Starts tracker_node and solver_node as processes of their own and listens to what they
     publish, as any other node can: try `ros2 topic echo /joint_states` beside it.
     """
-    run_and_write(lambda: _run(Console(), seconds, port if viewer else None), json_file)
+    if record is not None:
+        from vr_ik.io.bag_writer import check_free
+
+        check_free(record)
+    port_or_none = port if viewer else None
+    run_and_write(lambda: _run(Console(), seconds, port_or_none, record), json_file)
 
 
 def run_and_write(run: Callable[[], dict[str, Any] | None], json_file: Path | None) -> None:
@@ -103,7 +113,9 @@ def run_and_write(run: Callable[[], dict[str, Any] | None], json_file: Path | No
         write_text(json_file, json.dumps(summary, indent=2) + '\n')
 
 
-def _run(console: Console, seconds: float | None, port: int | None) -> dict[str, Any] | None:
+def _run(
+    console: Console, seconds: float | None, port: int | None, record: Path | None
+) -> dict[str, Any] | None:
     """Run until the time is over or Ctrl-C, and return the figures, if there are any."""
     # The nodes are found by others on this machine, not by everyone in the network.
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
@@ -114,6 +126,6 @@ def _run(console: Console, seconds: float | None, port: int | None) -> dict[str,
         # Imported late, with numba and all, for the nodes to be doing the same at the same time.
         from vr_ik.cli.demonstration import Demonstration
 
-        demonstration = Demonstration(console, seconds, port)
+        demonstration = Demonstration(console, seconds, port, record)
         demonstration.run(simulation.user_height_m, simulation.origin_s, nodes, interruption)
     return demonstration.summarize() if demonstration is not None else None

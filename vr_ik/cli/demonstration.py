@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 import math
 import os
+from pathlib import Path
 import time
 from typing import Any, Protocol
 
@@ -91,11 +92,21 @@ class _Flow:
 class Demonstration:
     """Measures and shows nodes that follow a simulated user."""
 
-    def __init__(self, console: Console, seconds: float | None, port: int | None) -> None:
-        """Measure for some seconds, or on and on; without a port there is no web page."""
+    def __init__(
+        self,
+        console: Console,
+        seconds: float | None,
+        port: int | None,
+        record: Path | None = None,
+    ) -> None:
+        """Measure for some seconds, or on and on; without a port there is no web page.
+
+        A bag is recorded where `record` says.
+        """
         self._console = console
         self._seconds = math.inf if seconds is None else seconds
         self._port = port
+        self._record = record
         self._measures: Measures | None = None
         self._warned = False
 
@@ -107,7 +118,11 @@ class Demonstration:
         with ExitStack() as stack:
             listening = import_node_module('listener').listening
             listener = stack.enter_context(listening(measures, WORLD_FRAME, FRAMES))
-            self._wait_for_first(measures, _Watch(interruption, (nodes, listener)))
+            parts: tuple[_Part, ...] = (nodes, listener)
+            if self._record is not None:
+                recording = import_node_module('recorder').recording
+                parts += (stack.enter_context(recording(self._record)),)
+            self._wait_for_first(measures, _Watch(interruption, parts))
             measures.begin(time.time_ns())
             self._measures = measures
             self._say(f'Joint states are coming, {nodes.age_s:.1f} s after the start.')
@@ -115,7 +130,7 @@ class Demonstration:
                 viewer = self._open_viewer(measures, stack)
                 # Anew: the opening of the page has held up what came meanwhile.
                 measures.begin(time.time_ns())
-                watch = _Watch(interruption, (nodes, listener, _Flow(measures)))
+                watch = _Watch(interruption, (*parts, _Flow(measures)))
                 for _ in self._pictures(measures, viewer, watch):
                     self._warn_of_others(listener.sources())
             finally:

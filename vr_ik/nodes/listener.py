@@ -104,9 +104,9 @@ class Listener(Node):
 
 
 class ListenerThread(threading.Thread):
-    """Serves a listener in the background."""
+    """Serves a node that listens in the background."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Node) -> None:
         """Prepare to serve it."""
         super().__init__(name='listener', daemon=True)
         self._listener = listener
