@@ -21,6 +21,7 @@ from typer.core import TyperGroup
 
 from vr_ik import __version__
 from vr_ik.cli.calibrate import calibrate
+from vr_ik.cli.convert import convert
 from vr_ik.cli.demo import demo
 from vr_ik.cli.doctor import doctor
 from vr_ik.cli.eval import eval_
@@ -73,7 +74,7 @@ def vr_ik(
     """VR tracking into a moving body and a moving robot, on ROS 2."""
 
 
-for command in (demo, simulate_openvr, run, solve, calibrate, urdf, doctor, papers, tune):
+for command in (demo, simulate_openvr, run, solve, convert, calibrate, urdf, doctor, papers, tune):
     app.command()(command)
 app.command('eval')(eval_)
 

@@ -99,11 +99,12 @@ def _columns(path: Path, names: tuple[str, ...]) -> dict[str, int]:
     return columns
 
 
-def _link_names() -> dict[str, tuple[str, str]]:
-    names = dict(_MIDDLE)
+def _link_names() -> dict[str, tuple[str, ...]]:
+    names: dict[str, tuple[str, ...]] = dict(_MIDDLE)
     for side, (word, letter) in _SIDES.items():
         for part, (cmu, bandai) in _PAIRS.items():
             names[f'{side}_{part}'] = (word + cmu, f'{bandai}_{letter}')
+        names[f'{side}_wrist'] += (f'{word}Hand',)
     return names
 
 
