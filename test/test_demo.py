@@ -24,11 +24,14 @@ import time
 from demo_support import DemoProcess, is_running, PATIENCE_S
 import pytest
 from rich.console import Console
+from rosbags.rosbag2 import Reader
 
 from vr_ik.cli import demonstration
 from vr_ik.cli.measures import Measures
 from vr_ik.cli.processes import NodesError
+from vr_ik.config import SolverConfig
 from vr_ik.interruption import Interruption
+from vr_ik.offline.solve_bag import solve_bag
 from vr_ik.trackers.simulated_user import SimulatedUser
 
 KEYS = {'seconds', 'frames', 'joint_states', 'latency_ms', 'error_mm'}
@@ -58,7 +61,8 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def test_the_body_follows_the_simulated_user(start, tmp_path):
     file = tmp_path / 'figures.json'
-    demo = start('--seconds', '5', '--no-viewer', '--json', str(file))
+    bag = tmp_path / 'bag'
+    demo = start('--seconds', '5', '--no-viewer', '--json', str(file), '--record', str(bag))
     assert demo.process.wait(PATIENCE_S) == 0, demo.output()
     figures = json.loads(file.read_text())
     assert set(figures) == KEYS
@@ -70,12 +74,16 @@ def test_the_body_follows_the_simulated_user(start, tmp_path):
     assert 0.0 < figures['error_mm']['tracked'] < 10.0
     assert 'Waiting for the first joint states' in demo.output()
     assert 'Traceback' not in demo.output()
+    solved = solve_bag(bag, tmp_path / 'solved', SolverConfig(), None, lambda share: None)
+    assert solved.frames >= figures['frames']
+    assert solved.replaced >= figures['joint_states']
+    assert not solved.lost
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_and_its_nodes(start, tmp_path, number):
     file = tmp_path / 'figures.json'
-    demo = start('--no-viewer', '--json', str(file))
+    demo = start('--no-viewer', '--json', str(file), '--record', str(tmp_path / 'bag'))
     demo.wait_for('Joint states are coming')
     nodes = demo.nodes()
     assert set(nodes) == NODES
@@ -84,6 +92,8 @@ def test_a_signal_ends_it_and_its_nodes(start, tmp_path, number):
     assert not any(is_running(pid) for pid in nodes.values())
     assert 'Traceback' not in demo.output()
     assert set(json.loads(file.read_text())) == KEYS
+    with Reader(tmp_path / 'bag') as reader:
+        assert reader.topics['/tf'].msgcount > 0
 
 
 def test_a_signal_during_the_start_ends_it_too(start, tmp_path):
