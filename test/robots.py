@@ -28,6 +28,9 @@ _FOLDER = Path(
     sysconfig.get_path('purelib'), 'cmeel.prefix', 'share', 'example-robot-data', 'robots'
 )
 
+PACKAGE_PATHS = (_FOLDER.parent.parent,)
+"""Where meshes of 'package://example-robot-data/...' are."""
+
 
 def urdf_path(name: str) -> Path:
     """Return the path of a robot's URDF, such as 'panda'."""

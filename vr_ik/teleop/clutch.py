@@ -34,11 +34,13 @@ class Clutch:
     def update(self, value: float) -> bool:
         """Take the value of this tick, from 0 to 1; return whether it is a fresh press.
 
-        The caller accepts the press by setting `engaged`; what is no number counts as released.
+        The caller accepts the press by setting `engaged`. What is no number lets go of the arm,
+        and is no release: the next press counts after one.
         """
         was_pressed = self.pressed
         threshold = self._threshold * (_RELEASE_SHARE if was_pressed else 1.0)
-        self.pressed = math.isfinite(value) and value >= threshold
-        if not self.pressed:
+        known = math.isfinite(value)
+        self.pressed = value >= threshold if known else True
+        if not self.pressed or not known:
             self.engaged = False
-        return self.pressed and not was_pressed
+        return known and self.pressed and not was_pressed

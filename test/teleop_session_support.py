@@ -1,0 +1,228 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""An operator and a robot for sessions of teleoperation, and a judge who looks from outside."""
+
+from collections.abc import Iterator
+import itertools
+import math
+
+import numpy as np
+from robots import PACKAGE_PATHS, urdf_path
+
+from vr_ik.kinematics.model import RobotModel
+from vr_ik.math.rotations import exp_rotation
+from vr_ik.teleop.config import TeleopConfig
+from vr_ik.teleop.session import TeleopSession
+from vr_ik.teleop.types import (
+    ArmInput,
+    Reason,
+    RobotState,
+    State,
+    TeleopCommand,
+    TeleopInputs,
+)
+from vr_ik.types import Array
+
+SECOND_NS = 1_000_000_000
+PANDA = TeleopConfig(tip_links=('panda_hand_tcp',), gripper_joints=('panda_finger_joint1',))
+PANDA_READY = (0.0, -0.4, 0.0, -2.2, 0.0, 1.8, 0.8)
+
+_ALLOWED = {
+    (State.DISENGAGED, State.DISENGAGED),
+    (State.DISENGAGED, State.ENGAGED),
+    (State.ENGAGED, State.ENGAGED),
+    (State.ENGAGED, State.HOLDING),
+    (State.ENGAGED, State.STOPPED),
+    (State.HOLDING, State.HOLDING),
+    (State.HOLDING, State.ENGAGED),
+    (State.HOLDING, State.STOPPED),
+    (State.STOPPED, State.STOPPED),
+    (State.STOPPED, State.DISENGAGED),
+}
+
+
+def robot_text(name: str) -> str:
+    """Return the URDF of a real robot."""
+    return urdf_path(name).read_text()
+
+
+class Judge:
+    """Checks the stream of commands against the URDF and the parameters alone.
+
+    Limits are judged by differences of the published positions, over ticks of any length.
+    """
+
+    def __init__(self, config: TeleopConfig, urdf_text: str, joint_names: tuple[str, ...]) -> None:
+        model = RobotModel.from_urdf(urdf_text)
+        columns = [model.joint_index(name) for name in joint_names]
+        self.lower, self.upper = model.lower[columns], model.upper[columns]
+        self.velocity = config.velocity_scale * model.velocity_limits[columns]
+        self.acceleration = config.acceleration
+        self.config = config
+        self.state = State.DISENGAGED
+        self._before: tuple[Array, Array, float] | None = None
+        """Positions, velocities and length of the tick before; none while nobody commands."""
+        self._stopped_s = 0.0
+
+    def check(self, command: TeleopCommand, seconds: float, measured: Array, fresh: bool) -> None:
+        """Check one command, so many seconds after the one before."""
+        assert (self.state, command.state) in _ALLOWED
+        if command.state is State.ENGAGED and self.state is not State.ENGAGED:
+            assert fresh, 'engaged without a fresh press'
+        if command.state is State.DISENGAGED:
+            assert not command.publish
+        self._check_stop(command, seconds)
+        if command.publish:
+            self._check_motion(command, seconds, measured)
+        elif self._before is not None:
+            self._check_end(command, seconds)
+        self.state = command.state
+
+    def _check_motion(self, command: TeleopCommand, seconds: float, measured: Array) -> None:
+        q, v = command.positions, command.velocities
+        assert q is not None and v is not None
+        assert np.isfinite(q).all() and np.isfinite(v).all()
+        assert (q >= self.lower).all() and (q <= self.upper).all()
+        if self._before is None:
+            start = np.clip(measured, self.lower + self.config.limit_margin, None)
+            start = np.clip(start, None, self.upper - self.config.limit_margin)
+            self._before = start, np.zeros_like(q), seconds
+        q_before, v_before, seconds_before = self._before
+        mean = (q - q_before) / seconds
+        assert (np.abs(mean) <= self.velocity * (1.0 + 1e-9) + 1e-9).all()
+        assert (np.abs(v) <= self.velocity * (1.0 + 1e-9) + 1e-9).all()
+        change = np.abs(mean - v_before) / (0.5 * (seconds + seconds_before))
+        rounding = 1e-12 / min(seconds, seconds_before) ** 2
+        assert (change <= self.acceleration * (1.0 + 1e-6) + rounding).all()
+        self._before = q, mean, seconds
+
+    def _check_end(self, command: TeleopCommand, seconds: float) -> None:
+        """What is published last must be at rest, unless no tick came to publish it."""
+        assert self._before is not None
+        _, mean, seconds_before = self._before
+        if command.reason is not Reason.PAUSED:
+            change = np.abs(mean) / (0.5 * (seconds + seconds_before))
+            rounding = 1e-12 / min(seconds, seconds_before) ** 2
+            assert (change <= self.acceleration * (1.0 + 1e-6) + rounding).all()
+        self._before = None
+
+    def _check_stop(self, command: TeleopCommand, seconds: float) -> None:
+        if command.state is not State.STOPPED:
+            self._stopped_s = 0.0
+            return
+        assert command.reason is not Reason.NONE
+        if self.state is State.STOPPED:
+            self._stopped_s += seconds
+            assert not (command.publish and self._before is None), 'published after the stop'
+        if self._stopped_s > self.config.stop_time_s + self.config.longest_tick_s:
+            assert not command.publish
+
+
+class Operator:
+    """Holds the devices, and lets the time go on; the robot does what it is told."""
+
+    def __init__(
+        self, config: TeleopConfig, urdf_text: str, ready: tuple[float, ...] | None = None
+    ) -> None:
+        self.config = config
+        self.session = TeleopSession(config, urdf_text, PACKAGE_PATHS)
+        self.judge = Judge(config, urdf_text, self.session.joint_names)
+        model = RobotModel.from_urdf(urdf_text)
+        start = model.neutral()[[model.joint_index(name) for name in self.session.joint_names]]
+        self.robot = np.array(start if ready is None else ready)
+        self.steady_ns, self.offset_ns = 5 * SECOND_NS, 1000 * SECOND_NS
+        self.hands = [np.eye(4) for _ in range(config.arms)]
+        for hand in self.hands:
+            hand[:3, 3] = (0.3, 0.0, 1.2)
+        self.clutches = [0.0] * config.arms
+        self.trigger = 0.0
+        self.enabled = True
+        self.tracked = True
+        self.robot_age_s = 0.0
+        self.robot_known = True
+        self._pressed_before = [True] * config.arms
+        self.commands: list[TeleopCommand] = []
+
+    @property
+    def now_ns(self) -> int:
+        """The time on the clock that may jump."""
+        return self.steady_ns + self.offset_ns
+
+    def tick(self, seconds: float = 0.004, pose: Array | None = None) -> TeleopCommand:
+        """Let one tick go by and have the command judged; `pose` stands in for the first hand."""
+        self.steady_ns += round(seconds * SECOND_NS)
+        seconds = round(seconds * SECOND_NS) / SECOND_NS
+        poses = list(self.hands)
+        if pose is not None:
+            poses[0] = pose
+        arms = tuple(
+            ArmInput(hand.copy() if self.tracked else None, self.now_ns, clutch, self.trigger)
+            for hand, clutch in zip(poses, self.clutches, strict=True)
+        )
+        stamp_ns = self.now_ns - round(self.robot_age_s * SECOND_NS)
+        positions = dict(zip(self.session.joint_names, self.robot.tolist(), strict=True))
+        robot = RobotState(stamp_ns, positions) if self.robot_known else None
+        measured = self.robot.copy()
+        inputs = TeleopInputs(arms, self.enabled, None, robot)
+        command = self.session.step(self.now_ns, inputs, self.steady_ns)
+        threshold = self.config.clutch_threshold
+        pressed = [not clutch < threshold for clutch in self.clutches]
+        fresh = any(p and not b for p, b in zip(pressed, self._pressed_before, strict=True))
+        self._pressed_before = pressed
+        self.judge.check(command, seconds, measured, fresh)
+        if command.publish:
+            self.robot = np.array(command.positions)
+        return command
+
+    def move(
+        self, velocity: Array, turn: Array, ticks: int, seconds: float = 0.004
+    ) -> TeleopCommand:
+        """Move all hands with a velocity [m/s] and turn rate [rad/s] in world axes."""
+        command = None
+        for _ in range(ticks):
+            for hand in self.hands:
+                hand[:3, 3] += seconds * velocity
+                hand[:3, :3] = exp_rotation(seconds * turn) @ hand[:3, :3]
+            command = self.tick(seconds)
+        assert command is not None
+        return command
+
+    def rest(self, ticks: int) -> TeleopCommand:
+        """Keep all hands still."""
+        return self.move(np.zeros(3), np.zeros(3), ticks)
+
+    def engage(self) -> TeleopCommand:
+        """Release every clutch, and press it again."""
+        self.clutches = [0.0] * self.config.arms
+        self.rest(200)
+        self.clutches = [1.0] * self.config.arms
+        return self.rest(1)
+
+
+def hand_path(seconds: float, period_s: float = 0.004, seed: int = 0) -> Iterator[Array]:
+    """Yield the offsets of a hand at work: position (3) [m] and turn (3) [rad], from rest.
+
+    Sums of slow waves, as of reaching and stirring: up to 0.4 m/s and 60 deg/s.
+    """
+    rng = np.random.default_rng(seed)
+    rates = rng.uniform(0.5, 2.5, (6, 3))
+    phases = rng.uniform(0.0, 2.0 * math.pi, (6, 3))
+    sizes = np.repeat((0.04, 0.12), 3)[:, None] * rng.uniform(0.3, 1.0, (6, 3))
+    for k in itertools.takewhile(lambda k: k * period_s < seconds, itertools.count()):
+        t = k * period_s
+        share = min(t, 1.0)
+        share *= share * (3.0 - 2.0 * share)
+        waves = np.sin(rates * t + phases) - np.sin(phases)
+        yield share * (sizes * waves).sum(axis=1)

@@ -1,0 +1,159 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Whatever happens, in whatever order: the commands stay within their limits, and end with a stop.
+
+A hundred thousand ticks of an operator with a Panda, with every fault there is.
+"""
+
+from hypothesis import HealthCheck, Phase, settings, strategies as st
+from hypothesis.stateful import initialize, rule, RuleBasedStateMachine, run_state_machine_as_test
+import numpy as np
+from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text
+
+from vr_ik.config import replace
+from vr_ik.teleop.types import Reason, State
+
+_CONFIG = replace(
+    PANDA,
+    {
+        'velocity_scale': 1.0,
+        'acceleration': 10.0,
+        'workspace': '-0.2 -0.7 0.05 0.8 0.7 1.1',
+        'keep_out': '0.4 0.3 0 0.7 0.6 0.4; -1 -1 -0.5 1 1 -0.02',
+    },
+)
+_TEXT = robot_text('panda')
+_TICKS = 100_000
+
+speeds = st.floats(-2.0, 2.0)
+vectors = st.tuples(speeds, speeds, speeds).map(np.array)
+lengths = st.integers(1, 60)
+
+
+class Faults(RuleBasedStateMachine):
+    """Everything that may happen to a session, in any order."""
+
+    ticks = 0
+    reasons: set[Reason] = set()
+
+    @initialize()
+    def begin(self) -> None:
+        self.operator = Operator(_CONFIG, _TEXT, PANDA_READY)
+        self.operator.engage()
+
+    def _watch(self, command, ticks: int) -> None:
+        Faults.ticks += ticks
+        Faults.reasons.add(command.reason)
+
+    @rule(velocity=vectors, turn=vectors, ticks=lengths)
+    def work(self, velocity, turn, ticks) -> None:
+        self._watch(self.operator.move(velocity, turn, ticks), ticks)
+
+    @rule(velocity=vectors, data=st.lists(st.floats(0.0005, 0.09), min_size=1, max_size=30))
+    def work_at_odd_times(self, velocity, data) -> None:
+        for seconds in data:
+            self._watch(self.operator.move(0.1 * velocity, velocity, 1, seconds), 1)
+
+    @rule(ticks=lengths, velocity=vectors)
+    def release(self, ticks, velocity) -> None:
+        self.operator.clutches = [0.0]
+        self._watch(self.operator.move(velocity, velocity, ticks), ticks)
+
+    @rule(ticks=lengths)
+    def press(self, ticks) -> None:
+        self.operator.clutches = [1.0]
+        self._watch(self.operator.rest(ticks), ticks)
+
+    @rule(velocity=vectors, ticks=lengths)
+    def begin_anew(self, velocity, ticks) -> None:
+        self.operator.enabled = self.operator.tracked = self.operator.robot_known = True
+        self.operator.robot_age_s = 0.0
+        judge = self.operator.judge
+        self.operator.robot = np.clip(self.operator.robot, judge.lower, judge.upper)
+        command = self.operator.engage()
+        assert command.state is State.ENGAGED
+        self._watch(self.operator.move(velocity, velocity, ticks), 201 + ticks)
+
+    @rule(enabled=st.booleans(), ticks=lengths)
+    def enable(self, enabled, ticks) -> None:
+        self.operator.enabled = enabled
+        self._watch(self.operator.rest(ticks), ticks)
+
+    @rule(ticks=lengths, velocity=vectors)
+    def lose_tracking(self, ticks, velocity) -> None:
+        self.operator.tracked = False
+        self._watch(self.operator.rest(ticks), ticks)
+        self.operator.tracked = True
+        self._watch(self.operator.move(velocity, velocity, ticks), ticks)
+
+    @rule(way=vectors)
+    def jump(self, way) -> None:
+        self.operator.hands[0][:3, 3] += 0.2 * way
+        self._watch(self.operator.rest(5), 5)
+
+    @rule(bad=st.sampled_from((np.nan, np.inf, 0.0, 3.0)), row=st.integers(0, 2))
+    def report_nonsense(self, bad, row) -> None:
+        pose = self.operator.hands[0].copy()
+        pose[row, :3] = bad
+        self._watch(self.operator.tick(pose=pose), 1)
+
+    @rule(value=st.sampled_from((np.nan, np.inf, -1.0, 2.0)))
+    def squeeze_nonsense(self, value) -> None:
+        self.operator.clutches, before = [value], self.operator.clutches
+        self.operator.trigger = value
+        self._watch(self.operator.rest(2), 2)
+        self.operator.clutches, self.operator.trigger = before, 0.0
+
+    @rule(age_s=st.floats(-1.0, 1.0), ticks=lengths)
+    def let_robot_grow_old(self, age_s, ticks) -> None:
+        self.operator.robot_age_s = age_s
+        self._watch(self.operator.rest(ticks), ticks)
+
+    @rule(known=st.booleans())
+    def lose_robot(self, known) -> None:
+        self.operator.robot_known = known
+        self._watch(self.operator.rest(2), 2)
+
+    @rule(joint=st.integers(0, 6), by=st.floats(-3.0, 3.0) | st.just(np.nan))
+    def push_robot(self, joint, by) -> None:
+        before = self.operator.robot.copy()
+        self.operator.robot[joint] += by
+        self._watch(self.operator.tick(), 1)
+        if not np.isfinite(by):
+            self.operator.robot = before
+
+    @rule(seconds=st.floats(-100.0, 100.0))
+    def set_clock(self, seconds) -> None:
+        self.operator.offset_ns += round(seconds * 1e9)
+        self._watch(self.operator.rest(5), 5)
+
+    @rule(seconds=st.floats(0.101, 5.0))
+    def pause(self, seconds) -> None:
+        self._watch(self.operator.tick(seconds), 1)
+
+
+def test_no_order_of_faults_breaks_a_limit() -> None:
+    plan = settings(
+        max_examples=16,
+        stateful_step_count=200,
+        derandomize=True,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    while Faults.ticks < _TICKS:
+        run_state_machine_as_test(Faults, settings=plan)
+    missed = set(Reason) - Faults.reasons - {Reason.SOLVER_FAILED}
+    assert not missed, 'these were never brought about'
