@@ -79,11 +79,11 @@ class Pipeline:
             calibration = Calibration.nominal(config.user_height_m, config.arm_span_m or None)
         self.urdf = human_urdf(calibration.proportions, config.model)
         self.model = RobotModel.from_urdf(self.urdf, floating_base=True)
-        self._mounts = _mounts_in_use(config, calibration, self.model)
-        self.roles = tuple(self._mounts)
+        self.mounts = _mounts_in_use(config, calibration, self.model)
+        self.roles = tuple(self.mounts)
         """Devices that are followed where present, in the order of the solver's tasks."""
         self._stand_ins = StandIns(calibration, self.model, config.heading)
-        mounts = [*self._mounts.values(), *self._stand_ins.mounts.values()]
+        mounts = [*self.mounts.values(), *self._stand_ins.mounts.values()]
         weights = np.array((config.position_weight, config.orientation_weight))
         factors = config.weight_factors()
         self._full_weights = np.array(
@@ -188,7 +188,7 @@ class Pipeline:
     def _placed(self, joints: Array) -> Array:
         """Return a posture, upright, placed and turned so that the surest device is met."""
         row = int(np.argmax(self.confidence > 0.0))
-        mount, pose_world_from_device = self._mounts[self.roles[row]], self.targets[row]
+        mount, pose_world_from_device = self.mounts[self.roles[row]], self.targets[row]
         q = self.model.neutral()
         q[7:] = joints
         placed = self.model.link_pose(q, mount.link) @ mount.pose_link_from_device

@@ -23,9 +23,11 @@ DIAGNOSTICS_TOPIC = '/diagnostics'
 """Absolute, as REP-107 has it."""
 JOINT_STATES_TOPIC = 'joint_states'
 ROBOT_DESCRIPTION_TOPIC = 'robot_description'
+MARKERS_TOPIC = 'markers'
 
 TF_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 JOINT_STATES_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+MARKERS_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 DIAGNOSTICS_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 DEVICE_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 """Topics of single devices. Joy too, as the joy package has it: nodes that want it reliable would

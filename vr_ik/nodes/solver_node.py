@@ -20,7 +20,6 @@ import sys
 import time
 
 from diagnostic_msgs.msg import DiagnosticStatus
-import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -30,57 +29,21 @@ from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.frame_solver import FrameSolver
-from vr_ik.io.body_cdr import BodyFramesEncoder, JointStateEncoder
-from vr_ik.io.tf_cdr import DevicePoses, DeviceReader
-from vr_ik.io.tf_cdr_writer import FrameEncoder
-from vr_ik.nodes import diagnostics, qos, spin
+from vr_ik.io.tf_cdr import DevicePoses
+from vr_ik.nodes import diagnostics, qos, spin, triggers
 from vr_ik.nodes.calibrating import Calibrating
 from vr_ik.nodes.parameters import BoundConfig
-from vr_ik.nodes.solver_report import SolverReport
+from vr_ik.nodes.solver_markers import SolverMarkers
+from vr_ik.nodes.solver_report import SolverDiagnostics
+from vr_ik.nodes.solving import Solving
 from vr_ik.nodes.tf_layout import in_our_layout
-from vr_ik.pipeline import Pipeline, Solution
+from vr_ik.pipeline import Solution
 from vr_ik.types import TrackingFrame
 
 NAME = 'solver_node'
 _WARNING_PERIOD_S = 5.0
-_JOINTS, _JOINT_VELOCITIES = slice(7, None), slice(6, None)
 _OF_THE_BODY = ('user', 'users_folder', 'user_height_m', 'arm_span_m')
 """Parameters that say whose body it is: a change of one ends a calibration."""
-
-
-class Solving:
-    """All that depends on the parameters, made together and exchanged together."""
-
-    def __init__(self, config: SolverConfig, calibration: Calibration | None = None) -> None:
-        """Build the model and the solver, and have every kernel compiled."""
-        self.calibration = calibration
-        self.pipeline = Pipeline(config, calibration)
-        self.reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
-        model = self.pipeline.model
-        self.joint_states = JointStateEncoder(model.joint_names)
-        self.frames = BodyFramesEncoder(
-            model, config.world_frame, config.frame_prefix, config.publish_link_tf
-        )
-        self._warm_up(config)
-
-    def _warm_up(self, config: SolverConfig) -> None:
-        """Take a made-up frame all the way, so that nothing is compiled in the loop."""
-        poses = np.tile(np.eye(4), (len(config.trackers), 1, 1))
-        encoder = FrameEncoder(config.world_frame, config.frame_prefix)
-        for stamp_ns in (1, 10_000_001):
-            message = encoder.encode(TrackingFrame(stamp_ns, config.trackers, poses))
-            devices = self.reader.read(message)
-            frame = TrackingFrame(stamp_ns, tuple(devices.names), devices.poses)
-            self.messages(self.pipeline.process(frame))
-        self.pipeline.reset()
-
-    def messages(self, solution: Solution) -> tuple[bytes, bytes]:
-        """Return a solution's joint states and transforms, serialized."""
-        stamp_ns, q = solution.stamp_ns, solution.q
-        joint_states = self.joint_states.encode(
-            stamp_ns, q[_JOINTS], solution.velocity[_JOINT_VELOCITIES]
-        )
-        return joint_states, self.frames.encode(stamp_ns, q)
 
 
 class SolverNode(Node):
@@ -93,8 +56,9 @@ class SolverNode(Node):
         self._calibrating = Calibrating(self, lambda: self._config.value, self._use)
         self._solving = self._prepare()
         self._frames = FrameSolver()
-        self._report = SolverReport()
+        self._counts = SolverDiagnostics()
         self._rejected = 0
+        self._paused = False
         self._joint_states = self.create_publisher(
             JointState, qos.JOINT_STATES_TOPIC, qos.JOINT_STATES_QOS
         )
@@ -103,8 +67,11 @@ class SolverNode(Node):
             String, qos.ROBOT_DESCRIPTION_TOPIC, qos.LATCHED_QOS
         )
         self._description.publish(String(data=self._solving.pipeline.urdf))
+        self._markers = SolverMarkers(self, self._config.value.world_frame)
         self._config.when_changed(self._apply)
-        self._diagnostics = diagnostics.DiagnosticsTimer(self, self._report_and_begin_anew)
+        triggers.offer(self, '~/reset', self._reset)
+        triggers.offer_switch(self, '~/pause', self._pause)
+        self._diagnostics = diagnostics.DiagnosticsTimer(self, self._report)
         # What exists by now stays: the garbage collector need not look at it in every frame.
         gc.collect()
         gc.freeze()
@@ -147,7 +114,17 @@ class SolverNode(Node):
             self._description.publish(String(data=solving.pipeline.urdf))
         self._solving = solving
 
+    def _reset(self) -> str:
+        self._solving.pipeline.reset()
+        return 'The next frame is solved from a standing start.'
+
+    def _pause(self, paused: bool) -> str:
+        self._paused = paused
+        return 'Paused: frames are passed over.' if paused else 'Solving again.'
+
     def _on_tf(self, message: bytes) -> None:
+        if self._paused:
+            return
         try:
             devices = self._read(message)
         except VrIkError as error:
@@ -179,19 +156,21 @@ class SolverNode(Node):
             self.get_logger().error(text, throttle_duration_sec=_WARNING_PERIOD_S)
             return
         self._publish(solution)
-        self._report.note(solution)
 
     def _publish(self, solution: Solution) -> None:
-        joint_states, transforms = self._solving.messages(solution)
-        self._joint_states.publish(joint_states)
-        self._tf.publish(transforms)
+        solving = self._solving
+        # Joint states first: they are what others wait for.
+        self._joint_states.publish(solving.joint_states(solution))
+        latency_s = (self.get_clock().now().nanoseconds - solution.stamp_ns) * 1e-9
+        self._tf.publish(solving.transforms(solution))
+        self._counts.report.note(solution, latency_s)
+        self._markers.publish(solving.pipeline, solution.stamp_ns, solution.q)
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=_WARNING_PERIOD_S)
 
-    def _report_and_begin_anew(self) -> list[DiagnosticStatus]:
-        report, self._report = self._report, SolverReport()
-        totals = {
+    def _report(self) -> list[DiagnosticStatus]:
+        totals: dict[str, object] = {
             'solver': self._config.value.solver,
             'calibration': self._calibrating.state,
             'transforms rejected': self._rejected,
@@ -200,7 +179,7 @@ class SolverNode(Node):
             'frames over several messages': self._frames.assembler.splits_frames,
             'restarts of time': self._frames.restarts,
         }
-        return [report.line(totals)]
+        return [self._counts.line(totals, self._paused)]
 
 
 def create() -> SolverNode:

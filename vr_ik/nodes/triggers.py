@@ -12,12 +12,13 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Services without arguments (std_srvs/Trigger) that answer with a text."""
+"""Services without arguments (std_srvs/Trigger), or with a switch (SetBool): a text answers."""
 
 from collections.abc import Callable
+from typing import Any
 
 from rclpy.node import Node
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 
 from vr_ik.errors import VrIkError
 
@@ -26,12 +27,25 @@ def offer(node: Node, name: str, action: Callable[[], str]) -> None:
     """Open a service that does something: it answers with its text, or why it could not."""
 
     def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        try:
-            response.message = action()
-            response.success = True
-        except VrIkError as error:
-            response.message = str(error)
-            response.success = False
-        return response
+        return _answer(response, action)
 
     node.create_service(Trigger, name, serve)
+
+
+def offer_switch(node: Node, name: str, action: Callable[[bool], str]) -> None:
+    """Open a service that turns something on (true) or off."""
+
+    def serve(request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        return _answer(response, lambda: action(request.data))
+
+    node.create_service(SetBool, name, serve)
+
+
+def _answer(response: Any, action: Callable[[], str]) -> Any:
+    try:
+        response.message = action()
+        response.success = True
+    except VrIkError as error:
+        response.message = str(error)
+        response.success = False
+    return response

@@ -17,7 +17,7 @@
 from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf
 from vr_ik.config import SolverConfig, TrackerConfig
-from vr_ik.nodes.solver_node import Solving
+from vr_ik.nodes.solving import Solving
 from vr_ik.nodes.teleop_node import make_session
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.trackers.simulated import SimulatedTracker

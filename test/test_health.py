@@ -1,0 +1,91 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Levels of health do not flicker, and the solver's judgement of its frames."""
+
+from hypothesis import given, strategies as st
+import numpy as np
+import pytest
+
+from vr_ik.body.reach import Reach
+from vr_ik.config import SolverConfig
+from vr_ik.health import Health, Hysteresis, Level
+from vr_ik.nodes.solver_report import SolverReport
+from vr_ik.pipeline import Pipeline, Solution
+from vr_ik.types import Status
+
+LEVELS = st.lists(st.sampled_from(Level), max_size=40)
+
+
+@given(LEVELS, st.integers(1, 5))
+def test_worse_is_shown_at_once_and_better_only_when_it_stays(levels, reports):
+    hysteresis = Hysteresis(reports)
+    shown = [hysteresis.show(Health(level, '')).level for level in levels]
+    for i, level in enumerate(levels):
+        assert shown[i] >= level
+        if i and shown[i] < shown[i - 1]:
+            assert shown[i] == level
+            assert all(before < shown[i - 1] for before in levels[i - reports + 1 : i + 1])
+    if len(levels) >= reports and len(set(levels[-reports:])) == 1:
+        assert shown[-1] == levels[-1]
+
+
+def report(count: int = 100, **changes) -> SolverReport:
+    """Return a report of frames like this one, ended a second after it began."""
+    given_ = {'status': Status.CONVERGED, 'error_m': 0.001, 'latency_s': 0.002, **changes}
+    counted = SolverReport()
+    counted._since_s -= 1.0
+    still = np.zeros(1)
+    for _ in range(count):
+        errors = {'hmd': 0.001, 'waist': given_['error_m']}
+        solution = Solution(1, still, still, given_['status'], errors, 3, 1e-4)
+        counted.note(solution, given_['latency_s'])
+    return counted
+
+
+@pytest.mark.parametrize(
+    ('counted', 'level', 'text'),
+    [
+        (report(), Level.OK, 'solving'),
+        (report(count=0), Level.WARN, 'no tracking frames'),
+        (report(count=5), Level.WARN, 'only'),
+        (report(status=Status.FAILED), Level.ERROR, Status.FAILED.text),
+        (report(status=Status.STALLED), Level.WARN, Status.STALLED.text),
+        (report(error_m=0.3), Level.WARN, 'waist is 0.3 m off'),
+        (report(latency_s=0.1), Level.WARN, '100 ms old'),
+        (report(latency_s=1e8), Level.ERROR, 'use_sim_time'),
+        (report(latency_s=-1e8), Level.ERROR, 'clocks differ'),
+    ],
+)
+def test_the_solver_judges_its_frames(counted, level, text):
+    health = counted.health()
+    assert health.level is level
+    assert text in health.text
+
+
+def test_no_pose_of_a_limb_leaves_its_sphere():
+    pipeline = Pipeline(SolverConfig())
+    reach = Reach(pipeline.model, pipeline.mounts)
+    assert set(reach.radii_m) == {'l_controller', 'r_controller', 'l_foot', 'r_foot'}
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        q = pipeline.model.random(rng)
+        points, first_joints = reach.points(q)
+        for device, center in first_joints.items():
+            at = points[pipeline.roles.index(device)]
+            assert np.linalg.norm(at - center) <= reach.radii_m[device] + 1e-9
+        i = pipeline.roles.index('hmd')
+        mount = pipeline.mounts['hmd']
+        truth = pipeline.model.link_pose(q, mount.link) @ mount.pose_link_from_device
+        np.testing.assert_allclose(points[i], truth[:3, 3], atol=1e-12)

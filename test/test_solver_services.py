@@ -1,0 +1,164 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The running solver node beside its joint states: services, markers, link frames, diagnostics."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
+import pytest
+from ros_graph import listening
+from ros_recording import ALL_KEPT, Graph, HEIGHT_M, Recording, Sender, stamp_ns
+from std_srvs.srv import SetBool, Trigger
+from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import Marker, MarkerArray
+
+from vr_ik.kinematics.model import RobotModel
+from vr_ik.math.rotations import matrix_from_quaternion, pose
+from vr_ik.trackers.simulated import SIMULATED_ROLES
+
+
+@pytest.fixture(scope='module')
+def recording() -> Iterator[Recording]:
+    with listening() as listener:
+        yield Recording(listener)
+
+
+@pytest.fixture(scope='module')
+def sender(recording: Recording) -> Iterator[Sender]:
+    """A sender to a solver that broadcasts all links."""
+    graph = Graph()
+    try:
+        graph.start('solver_node', user_height_m=HEIGHT_M, publish_link_tf='true')
+        yield Sender(recording, graph)
+        graph.end('solver_node')
+    finally:
+        graph.close()
+
+
+def call(recording: Recording, service: Any, name: str, **request: Any) -> Any:
+    """Return a service's answer."""
+    client = recording.listener.node.create_client(service, f'/solver_node/{name}')
+    recording.wait(client.service_is_ready, f'the service {name}')
+    future = client.call_async(service.Request(**request))
+    recording.wait(future.done, 'an answer')
+    return future.result()
+
+
+def test_paused_it_passes_over_frames_and_goes_on_as_it_was(sender, recording):
+    before = sender.solve(sender.message())
+    assert call(recording, SetBool, 'pause', data=True).success
+    count = len(recording.joint_states)
+    paused = [sender.send(sender.message()) for _ in range(5)]
+    recording.listener.spin_for(0.3)
+    assert len(recording.joint_states) == count
+    recording.diagnostics.clear()
+    recording.wait(lambda: 'solver_node: solver' in recording.diagnostics, 'diagnostics')
+    line = recording.diagnostics['solver_node: solver']
+    assert (line.level, line.message) == (DiagnosticStatus.OK, 'paused')
+    assert call(recording, SetBool, 'pause', data=False).success
+    after = sender.solve(sender.message())
+    assert stamp_ns(after.header) > max(paused)
+    np.testing.assert_allclose(after.position, before.position, atol=0.01)
+
+
+def test_reset_starts_anew(sender, recording):
+    """A body that was misled by its past is found anew: no velocity out of the jump."""
+    sender.solve(sender.message())
+    assert call(recording, Trigger, 'reset').success
+    elsewhere = sender.message()
+    for transform in elsewhere.transforms:
+        transform.transform.translation.x += 3.0
+    state = sender.solve(elsewhere)
+    assert not np.any(state.velocity)
+    stamp = stamp_ns(state.header)
+    recording.wait(lambda: stamp in recording.roots, 'the root')
+    assert recording.roots[stamp].transform.translation.x == pytest.approx(3.0, abs=0.3)
+    assert call(recording, Trigger, 'reset').success
+
+
+def test_all_links_come_in_the_message_of_the_root(sender, recording):
+    """They lead to where forward kinematics of the published description has the links."""
+    messages: list[TFMessage] = []
+    node = recording.listener.node
+    subscription = node.create_subscription(TFMessage, '/tf', messages.append, ALL_KEPT)
+    found: list[TFMessage] = []
+
+    def has_come() -> bool:
+        sender.solve(sender.message())
+        found[:] = [m for m in messages if m.transforms[0].child_frame_id == 'base_link']
+        return bool(found)
+
+    recording.wait(has_come, 'the frames of the body')
+    node.destroy_subscription(subscription)
+    model = RobotModel.from_urdf(recording.descriptions[-1], floating_base=True)
+    poses = {'vr_world': np.eye(4)}
+    for entry in found[-1].transforms:
+        p, q = entry.transform.translation, entry.transform.rotation
+        turn = matrix_from_quaternion(np.array([q.x, q.y, q.z, q.w]))
+        placed = pose(turn, np.array([p.x, p.y, p.z]))
+        poses[entry.child_frame_id] = poses[entry.header.frame_id] @ placed
+    assert set(poses) == {'vr_world', *model.link_names}
+    stamp = stamp_ns(found[-1].transforms[0].header)
+    state = recording.wait_for_stamp(stamp)
+    q = np.concatenate((np.zeros(6), [1.0], state.position))
+    for link, truth in zip(model.link_names, model.link_poses(q), strict=True):
+        np.testing.assert_allclose(poses[link], poses['base_link'] @ truth, atol=1e-9)
+
+
+def test_markers_show_targets_and_what_is_reached_while_somebody_looks(sender, recording):
+    arrays: list[MarkerArray] = []
+    node = recording.listener.node
+    subscription = node.create_subscription(MarkerArray, 'markers', arrays.append, 1)
+
+    def has_come() -> bool:
+        sender.solve(sender.message())
+        return bool(arrays)
+
+    recording.wait(has_come, 'markers')
+    node.destroy_subscription(subscription)
+    markers = {(marker.ns, marker.id): marker for marker in arrays[-1].markers}
+    assert {ns for ns, _ in markers} == {'targets', 'reached', 'residuals', 'reach'}
+    targets, reached = (markers[ns, 0] for ns in ('targets', 'reached'))
+    assert len(targets.points) == len(reached.points) == len(SIMULATED_ROLES)
+    assert len(reached.colors) == len(reached.points)
+    assert len(markers['residuals', 0].points) == 2 * len(targets.points)
+    for target, point in zip(targets.points, reached.points):
+        offset = np.array([target.x - point.x, target.y - point.y, target.z - point.z])
+        assert np.linalg.norm(offset) < 0.02
+    for marker in arrays[-1].markers:
+        assert marker.header.frame_id == 'vr_world'
+        assert marker.lifetime.sec + marker.lifetime.nanosec > 0
+    # Both hands and feet, held close to the body: within reach.
+    spheres = [marker for marker in arrays[-1].markers if marker.type == Marker.SPHERE]
+    assert len(spheres) == 4
+    assert all(0.8 < sphere.scale.x < 2.4 and sphere.color.b > 0.5 for sphere in spheres)
+
+
+def test_diagnostics_tell_rate_latency_residuals_devices_and_calibration(sender, recording):
+    recording.diagnostics.clear()
+
+    def has_come() -> bool:
+        sender.solve(sender.message())
+        return 'solver_node: solver' in recording.diagnostics
+
+    recording.wait(has_come, 'diagnostics')
+    line = recording.diagnostics['solver_node: solver']
+    values = {item.key: item.value for item in line.values}
+    assert float(values['rate [1/s]']) > 0.0
+    assert {'latency, mean [ms]', 'error, mean [mm]', 'frames converged'} <= set(values)
+    assert set(values['devices'].split(', ')) == set(SIMULATED_ROLES)
+    assert values['calibration'] == 'average body'
