@@ -66,12 +66,20 @@ TOPIC_TEXTS = {
     ('solver_node', 'publishes', 'joint_states'): (
         'Positions and velocities of all joints, under the stamp of the tracking frame.'
     ),
-    ('solver_node', 'publishes', '/tf'): '`vr_world` → `base_link`, under the same stamp.',
+    ('solver_node', 'publishes', '/tf'): (
+        '`vr_world` → `base_link`, under the same stamp; with `publish_link_tf` all links, in the '
+        'same message.'
+    ),
     ('solver_node', 'publishes', 'robot_description'): (
         'The human model as URDF; kept for those who come later, published again on changes.'
     ),
+    ('solver_node', 'publishes', 'markers'): (
+        'Twenty times a second, while somebody looks: where each device is, where the body has '
+        'it, coloured by the error, and how far hands and feet reach.'
+    ),
     ('solver_node', 'publishes', '/diagnostics'): (
-        'Once a second: rate, solve time, worst error, how the solves ended.'
+        'Once a second: rate, latency, solve time, errors, how the solves ended, devices in use, '
+        'calibration. What is worse shows at once, what is better after three seconds.'
     ),
 }
 

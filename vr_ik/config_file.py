@@ -14,7 +14,7 @@
 
 """Parameters from ROS 2 parameter files (`node: ros__parameters: ...`), without ROS."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 import re
 from typing import Any
@@ -40,9 +40,11 @@ _Loader.add_implicit_resolver(
 )
 
 
-def load_config(cls: type[ConfigT], path: Path | str, node_name: str) -> ConfigT:
+def load_config(
+    cls: type[ConfigT], path: Path | str, node_name: str, namespace: str | None = None
+) -> ConfigT:
     """
-    Return the configuration that a parameter file gives to a node, in any namespace.
+    Return the configuration that a parameter file gives to a node in a namespace; None: in any.
 
     Sections for all nodes (`/**`) come first, then the node's own. In the former, parameters
     of this package's other nodes are passed over; a name that nobody knows is an error.
@@ -51,15 +53,42 @@ def load_config(cls: type[ConfigT], path: Path | str, node_name: str) -> ConfigT
     own: dict[str, Any] = {}
     try:
         for node, values in _sections(_read(Path(path)), ''):
-            if node in _FOR_ALL_NODES:
+            if namespace is not None and not _is_for(node, f'{namespace}/{node_name}'):
+                continue
+            name = node.rpartition('/')[2]
+            if name in _FOR_ALL_NODES:
                 for_all.update(values)
-            elif node == node_name:
+            elif name == node_name:
                 own.update(values)
         foreign = _all_names() - {name for name, _, _ in parameters(cls)}
         merged = {name: value for name, value in for_all.items() if name not in foreign} | own
         return from_mapping(cls, {k: v for k, v in merged.items() if k not in _OF_ROS})
     except VrIkError as error:
         raise ConfigError(f'{path}, {node_name}: {error}') from error
+
+
+def namespaces(path: Path | str, node_names: Collection[str]) -> tuple[str, ...]:
+    """Return the namespaces that a file has sections of these nodes in: '' or '/anna' each.
+
+    Without any, and where sections hold for all namespaces, it is the root alone.
+    """
+    found: dict[str, None] = {}
+    try:
+        for node, _ in _sections(_read(Path(path)), ''):
+            namespace, _, name = node.rpartition('/')
+            if name in node_names and '*' not in namespace:
+                found[namespace] = None
+    except VrIkError as error:
+        raise ConfigError(f'{path}: {error}') from error
+    return tuple(found) or ('',)
+
+
+def _is_for(section: str, node: str) -> bool:
+    """Tell whether a section holds for a node, by ROS 2's rules: * is one name, ** are any."""
+    parts = [re.escape(part) for part in section.split('/')[1:]]
+    wildcards = {re.escape('*'): r'/\w+', re.escape('**'): r'(/\w+)*'}
+    pattern = ''.join(wildcards.get(part, f'/{part}') for part in parts)
+    return re.fullmatch(pattern, node) is not None
 
 
 def _read(path: Path) -> Any:
@@ -76,15 +105,16 @@ def _read(path: Path) -> Any:
 
 
 def _sections(tree: Any, node: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (last part of the node's name, its parameters); namespaces may be nested."""
+    """Yield (the node's name with its namespaces, its parameters); they may be nested."""
     if not isinstance(tree, Mapping):
-        where = f"below '{node}'" if node else f'at the top{"" if tree else " of the empty file"}'
+        at = node.rpartition('/')[2]
+        where = f"below '{at}'" if node else f'at the top{"" if tree else " of the empty file"}'
         raise ConfigError(f"A mapping 'node_name: {_SECTION}: ...' is expected {where}.")
     for key, value in tree.items():
         if key == _SECTION:
             yield node, dict(_flat(value or {}, ''))
         else:
-            yield from _sections(value, str(key).rsplit('/', 1)[-1])
+            yield from _sections(value, f'{node}/{str(key).strip("/")}')
 
 
 def _flat(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:

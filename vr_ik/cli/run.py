@@ -21,7 +21,7 @@ import typer
 
 from vr_ik.cli.ros import import_node_module
 from vr_ik.config import SolverConfig, TrackerConfig
-from vr_ik.config_file import load_config
+from vr_ik.config_file import load_config, namespaces
 from vr_ik.interruption import Interruption
 
 
@@ -33,10 +33,13 @@ def run(
 ) -> None:
     """Run tracker_node and solver_node in one process, until Ctrl-C.
 
-    Takes the same files as `ros2 launch vr_ik`, for example config/demo.yaml.
+    Takes the same files as `ros2 launch vr_ik`, for example config/demo.yaml. A file with nodes in
+    several namespaces, as config/two_users.yaml, gets a tracker and a solver in each of them.
     """
     # Checked here first: ROS 2 would pass over misspelt names.
-    load_config(TrackerConfig, config, 'tracker_node')
-    load_config(SolverConfig, config, 'solver_node')
+    places = namespaces(config, ('tracker_node', 'solver_node'))
+    for namespace in places:
+        load_config(TrackerConfig, config, 'tracker_node', namespace)
+        load_config(SolverConfig, config, 'solver_node', namespace)
     with Interruption() as interruption:
-        import_node_module('in_process').run(config, interruption)
+        import_node_module('in_process').run(config, places, interruption)

@@ -14,15 +14,24 @@
 
 """All nodes in one process, for machines where nothing launches them one by one."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+
+from rclpy.node import Node
 
 from vr_ik.interruption import Interruption
 from vr_ik.nodes import solver_node, spin, tracker_node
 from vr_ik.nodes.joining import joined
 
 
-def run(parameter_file: Path, interruption: Interruption) -> None:
-    """Run tracker and solver with the parameters of a file, until a signal ends them."""
+def run(parameter_file: Path, namespaces: Sequence[str], interruption: Interruption) -> None:
+    """Run tracker and solver in each namespace, as a file has them, until a signal ends them."""
+    # Solvers first, with their kernels warm: no frame is published in vain.
+    creators: list[Callable[[], Node]] = [
+        partial(create, namespace)
+        for create in (solver_node.create, tracker_node.create)
+        for namespace in namespaces
+    ]
     with joined(['--ros-args', '--params-file', str(parameter_file)]):
-        # The solver first, with its kernels warm: no frame is published in vain.
-        spin.spin([solver_node.create, tracker_node.create], interruption)
+        spin.spin(creators, interruption)

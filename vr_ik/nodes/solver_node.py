@@ -49,9 +49,9 @@ _OF_THE_BODY = ('user', 'users_folder', 'user_height_m', 'arm_span_m')
 class SolverNode(Node):
     """Solves each tracking frame when it arrives, and publishes it under the frame's stamp."""
 
-    def __init__(self) -> None:
+    def __init__(self, namespace: str = '') -> None:
         """Bind the parameters, build and warm the solver, then start to listen."""
-        super().__init__(NAME)
+        super().__init__(NAME, namespace=namespace or None)
         self._config = BoundConfig(self, SolverConfig)
         self._calibrating = Calibrating(self, lambda: self._config.value, self._use)
         self._solving = self._prepare()
@@ -182,9 +182,9 @@ class SolverNode(Node):
         return [self._counts.line(totals, self._paused)]
 
 
-def create() -> SolverNode:
-    """Return the node; ROS must be initialized."""
-    return SolverNode()
+def create(namespace: str = '') -> SolverNode:
+    """Return the node, in a namespace where one is given; ROS must be initialized."""
+    return SolverNode(namespace)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -61,9 +61,9 @@ _OF_THE_NODE = (
 class TrackerNode(Node):
     """Publishes one TF message per tracking frame, from the thread that reads the frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, namespace: str = '') -> None:
         """Bind the parameters, make the tracker and start to read it."""
-        super().__init__(NAME)
+        super().__init__(NAME, namespace=namespace or None)
         self._config = BoundConfig(self, TrackerConfig)
         MapServices(self, self._config).load_at_start()
         config = self._config.value
@@ -168,9 +168,9 @@ def _warm(encoder: FrameEncoder) -> FrameEncoder:
     return encoder
 
 
-def create() -> TrackerNode:
-    """Return the node; ROS must be initialized."""
-    return TrackerNode()
+def create(namespace: str = '') -> TrackerNode:
+    """Return the node, in a namespace where one is given; ROS must be initialized."""
+    return TrackerNode(namespace)
 
 
 def main(args: Sequence[str] | None = None) -> int:
