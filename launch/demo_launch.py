@@ -17,29 +17,22 @@
 from ament_index_python.packages import get_package_share_path
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
-from launch.substitutions import LaunchConfiguration
+
+SHARE = get_package_share_path('vr_ik')
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Launch what hardware would be launched with, on the simulated backend."""
-    vr_launch = get_package_share_path('vr_ik') / 'launch' / 'vr_launch.py'
+    """Launch what hardware would be launched with, on the simulated user."""
     return LaunchDescription(
         [
             DeclareLaunchArgument(
-                'height',
-                default_value='',
-                description="The simulated user's height [m] in place of that in demo.yaml.",
-            ),
-            DeclareLaunchArgument(
-                'rviz', default_value='true', description='Whether to show the body in RViz.'
+                'config',
+                default_value=str(SHARE / 'config' / 'demo.yaml'),
+                description='ROS 2 parameter file of the nodes.',
             ),
             IncludeLaunchDescription(
-                str(vr_launch),
-                launch_arguments={
-                    'backend': 'simulated',
-                    'height': LaunchConfiguration('height'),
-                    'rviz': LaunchConfiguration('rviz'),
-                }.items(),
+                str(SHARE / 'launch' / 'vr_launch.py'),
+                launch_arguments={'backend': 'simulated'}.items(),
             ),
         ]
     )

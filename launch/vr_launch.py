@@ -12,103 +12,48 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""
-Tracked VR devices in, a moving body out: tracker, solver, robot_state_publisher and RViz.
-
-robot_state_publisher gets the body as the parameter file and the arguments have it, once: a model
-that changes while the solver runs (its parameters, a calibration) takes another launch to be seen
-in tf as well. The solver's own topic robot_description always has the newest.
-"""
-
-from typing import Any
+"""Tracked VR devices in, a moving body out: tracker, solver, RViz, and a recording on request."""
 
 from ament_index_python.packages import get_package_share_path
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.conditions import IfCondition
-from launch.substitutions import LaunchConfiguration
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
 from launch_ros.actions import Node
 
-from vr_ik.body.anthropometry import Proportions
-from vr_ik.body.human import human_urdf
-from vr_ik.config import replace, SolverConfig
-from vr_ik.config_file import load_config
-
 SHARE = get_package_share_path('vr_ik')
-PUBLISH_FREQUENCY_HZ = 250.0
-"""Above every tracking rate: robot_state_publisher then passes on each joint state."""
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Declare the arguments; the nodes follow from them."""
+    """Launch the tracker beside what body_launch.py launches, and takes as arguments."""
     return LaunchDescription(
         [
             DeclareLaunchArgument(
-                'config',
-                default_value=str(SHARE / 'config' / 'demo.yaml'),
-                description='ROS 2 parameter file of tracker_node and solver_node.',
-            ),
-            DeclareLaunchArgument(
                 'backend',
                 default_value='',
-                description='Tracking source in place of that in the parameter file.',
+                description='Tracking source, such as openvr; empty: as in the parameter file.',
             ),
-            DeclareLaunchArgument(
-                'height',
-                default_value='',
-                description="The user's height [m] in place of that in the parameter file; "
-                'robot_state_publisher keeps the body that the launch began with.',
-            ),
-            DeclareLaunchArgument(
-                'rviz', default_value='true', description='Whether to show the body in RViz.'
-            ),
-            OpaqueFunction(function=_nodes),
+            IncludeLaunchDescription(str(SHARE / 'launch' / 'body_launch.py')),
+            OpaqueFunction(function=_tracker),
         ]
     )
 
 
-def _nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    arguments = context.launch_configurations
-    config = arguments['config']
-    source = {'backend': arguments['backend']} if arguments['backend'] else {}
-    user = {'user_height_m': float(arguments['height'])} if arguments['height'] else {}
-    solver = replace(load_config(SolverConfig, config, 'solver_node'), user)
-    proportions = Proportions.from_height(solver.user_height_m, solver.arm_span_m or None)
+def _tracker(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    given = context.launch_configurations
+    namespace = given['namespace'].strip('/')
+    prefix = given['frame_prefix'] or (f'{namespace}/' if namespace else '')
+    parameters: dict[str, object] = {}
+    if given['backend']:
+        parameters['backend'] = given['backend']
+    if given['height']:
+        parameters['user_height_m'] = float(given['height'])
+    if prefix:
+        parameters['frame_prefix'] = prefix
     return [
         Node(
             package='vr_ik',
             executable='tracker_node',
-            parameters=_parameters(config, {**source, **user}),
+            namespace=namespace,
+            parameters=[given['config'], *([parameters] if parameters else [])],
             output='screen',
-        ),
-        Node(
-            package='vr_ik',
-            executable='solver_node',
-            parameters=_parameters(config, user),
-            output='screen',
-        ),
-        Node(
-            package='robot_state_publisher',
-            executable='robot_state_publisher',
-            parameters=[
-                {
-                    'robot_description': human_urdf(proportions, solver.model),
-                    'publish_frequency': PUBLISH_FREQUENCY_HZ,
-                    'frame_prefix': solver.frame_prefix,
-                }
-            ],
-            # The solver publishes the description, and does so again when it changes.
-            remappings=[('robot_description', '~/robot_description')],
-        ),
-        Node(
-            package='rviz2',
-            executable='rviz2',
-            arguments=['-d', str(SHARE / 'rviz' / 'vr_ik.rviz')],
-            condition=IfCondition(LaunchConfiguration('rviz')),
-        ),
+        )
     ]
-
-
-def _parameters(config: str, given: dict[str, Any]) -> list[str | dict[str, Any]]:
-    """Return a node's parameters: those of the file, then those given as arguments, if any."""
-    return [config, given] if given else [config]

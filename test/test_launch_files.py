@@ -12,7 +12,10 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""The launch files, run against stand-ins for launch and launch_ros, which PyPI does not have."""
+"""The launch files as they are read, on stand-ins for launch and launch_ros, which PyPI lacks.
+
+`test_launch.py` starts them for real, where ROS 2 has a `ros2 launch`.
+"""
 
 from pathlib import Path
 import runpy
@@ -23,18 +26,25 @@ from typing import Any
 import pytest
 import yaml
 
-from vr_ik.body.anthropometry import Proportions
-from vr_ik.body.human import human_urdf
+from vr_ik.errors import VrIkError
 
 ROOT = Path(__file__).parent.parent
 NAMES = {
     'launch': ['LaunchContext', 'LaunchDescription', 'LaunchDescriptionEntity'],
-    'launch.actions': ['DeclareLaunchArgument', 'IncludeLaunchDescription', 'OpaqueFunction'],
-    'launch.conditions': ['IfCondition'],
-    'launch.substitutions': ['LaunchConfiguration'],
+    'launch.actions': [
+        'DeclareLaunchArgument',
+        'EmitEvent',
+        'ExecuteProcess',
+        'IncludeLaunchDescription',
+        'OpaqueFunction',
+        'RegisterEventHandler',
+    ],
+    'launch.event_handlers': ['OnProcessExit'],
+    'launch.events': ['Shutdown'],
     'launch_ros': [],
     'launch_ros.actions': ['Node'],
 }
+FILES = ('body_launch.py', 'demo_launch.py', 'replay_launch.py', 'vr_launch.py')
 
 
 def stand_in(name: str) -> Any:
@@ -58,75 +68,117 @@ def launch_modules(monkeypatch):
     monkeypatch.setitem(sys.modules, 'ament_index_python.packages', packages)
 
 
-def entities(name: str) -> list[Any]:
-    file = runpy.run_path(str(ROOT / 'launch' / name))
-    return list(file['generate_launch_description']().positional[0])
-
-
 def kind(entity: Any) -> str:
     return type(entity).__name__
 
 
-def declared(name: str) -> dict[str, str]:
-    arguments = [e for e in entities(name) if kind(e) == 'DeclareLaunchArgument']
-    assert all(argument.named['description'].endswith('.') for argument in arguments)
-    return {argument.positional[0]: argument.named['default_value'] for argument in arguments}
+def visit(name: str, given: dict[str, str]) -> list[Any]:
+    """Return what a launch file starts; as launch does, each argument is set where declared."""
+    file = runpy.run_path(str(ROOT / 'launch' / name))
+    started: list[Any] = []
+    for entity in file['generate_launch_description']().positional[0]:
+        if kind(entity) == 'DeclareLaunchArgument':
+            assert entity.named['description'].endswith('.')
+            given.setdefault(entity.positional[0], entity.named['default_value'])
+        elif kind(entity) == 'IncludeLaunchDescription':
+            given.update(entity.named.get('launch_arguments', {}))
+            started += visit(Path(entity.positional[0]).name, given)
+        elif kind(entity) == 'OpaqueFunction':
+            context = SimpleNamespace(launch_configurations=given)
+            started += entity.named['function'](context)
+    return started
 
 
-def nodes(**arguments: str) -> dict[str, dict[str, Any]]:
-    """Return what vr_launch.py starts with these arguments, by executable."""
-    function = next(e for e in entities('vr_launch.py') if kind(e) == 'OpaqueFunction')
-    configurations = {**declared('vr_launch.py'), **arguments}
-    context = SimpleNamespace(launch_configurations=configurations)
-    started = function.named['function'](context)
-    return {node.named['executable']: node.named for node in started}
+def nodes(name: str, **given: str) -> dict[str, dict[str, Any]]:
+    """Return the nodes that a launch file starts with these arguments, by executable."""
+    started = [entity.named for entity in visit(name, given) if kind(entity) == 'Node']
+    return {node['executable']: node for node in started}
+
+
+def commands(name: str, **given: str) -> list[list[str]]:
+    started = [entity for entity in visit(name, given) if kind(entity) == 'ExecuteProcess']
+    return [entity.named['cmd'] for entity in started]
+
+
+def parameters(node: dict[str, Any]) -> dict[str, Any]:
+    """Return those that are given beside the parameter file."""
+    return dict(entry for more in node['parameters'][1:] for entry in more.items())
 
 
 def test_the_nodes_are_those_that_are_installed():
-    started = nodes()
-    ours = {name for name, node in started.items() if node['package'] == 'vr_ik'}
-    assert ours == {'tracker_node', 'solver_node'}
-    for name in ours:
-        assert f"'{name} = vr_ik.nodes.{name}:main'" in (ROOT / 'setup.py').read_text()
+    for file, ours in (
+        ('demo_launch.py', {'solver_node', 'tracker_node'}),
+        ('vr_launch.py', {'solver_node', 'tracker_node'}),
+        ('replay_launch.py', {'solver_node'}),
+    ):
+        started = nodes(file, bag='session')
+        assert {name for name, node in started.items() if node['package'] == 'vr_ik'} == ours
+        for name in ours:
+            assert f"'{name} = vr_ik.nodes.{name}:main'" in (ROOT / 'setup.py').read_text()
+
+
+def test_the_parameter_file_decides_on_what_no_argument_says():
+    for file, config in (('demo_launch.py', 'demo.yaml'), ('vr_launch.py', 'openvr.yaml')):
+        started = nodes(file)
+        assert started['tracker_node']['parameters'][0] == str(ROOT / 'config' / config)
+        assert started['solver_node']['parameters'][0] == str(ROOT / 'config' / config)
+        solver = parameters(started['solver_node'])
+        assert solver == {'publish_link_tf': True, 'use_sim_time': False}
+    assert parameters(nodes('vr_launch.py')['tracker_node']) == {}
 
 
 def test_the_arguments_reach_the_nodes():
-    started = nodes(height='1.9', backend='circle')
-    config = str(ROOT / 'config' / 'demo.yaml')
-    user = {'user_height_m': 1.9}
-    assert started['tracker_node']['parameters'] == [config, {'backend': 'circle', **user}]
-    assert started['solver_node']['parameters'] == [config, user]
-    publisher = started['robot_state_publisher']['parameters'][0]
-    assert publisher['robot_description'] == human_urdf(Proportions.from_height(1.9))
+    arguments = {'model': 'upper', 'solver': 'lm', 'trackers': 'hmd, l_controller', 'user': 'me'}
+    started = nodes('vr_launch.py', height='1.9', backend='circle', **arguments)
+    assert parameters(started['tracker_node']) == {'backend': 'circle', 'user_height_m': 1.9}
+    solver = parameters(started['solver_node'])
+    assert solver['trackers'] == ['hmd', 'l_controller']
+    assert (solver['model'], solver['solver'], solver['user']) == ('upper', 'lm', 'me')
+    assert solver['user_height_m'] == 1.9
 
 
-def test_the_parameter_file_decides_on_what_no_argument_says(tmp_path):
-    file = tmp_path / 'mine.yaml'
-    mine = {'model': 'upper', 'user_height_m': 1.6, 'arm_span_m': 1.7}
-    file.write_text(yaml.dump({'solver_node': {'ros__parameters': mine}}))
-    started = nodes(config=str(file))
-    assert started['tracker_node']['parameters'] == [str(file)]
-    assert started['solver_node']['parameters'] == [str(file)]
-    publisher = started['robot_state_publisher']['parameters'][0]
-    proportions = Proportions.from_height(1.6, 1.7)
-    assert publisher['robot_description'] == human_urdf(proportions, 'upper')
+@pytest.mark.parametrize(
+    ('name', 'value'), [('solver', 'magic'), ('model', 'lower'), ('trackers', 'hmd,tail')]
+)
+def test_a_bad_argument_ends_the_launch_with_the_valid_ones(name, value):
+    with pytest.raises(VrIkError, match='Known: '):
+        nodes('demo_launch.py', **{name: value})
 
 
-def test_rviz_gets_a_view_that_exists():
-    rviz = nodes()['rviz2']
-    view = yaml.safe_load(Path(rviz['arguments'][1]).read_text())
-    displays = view['Visualization Manager']['Displays']
-    assert {display['Class'].rpartition('/')[2] for display in displays} >= {'RobotModel', 'TF'}
-    assert view['Visualization Manager']['Global Options']['Fixed Frame'] == 'vr_world'
-    assert kind(rviz['condition']) == 'IfCondition'
+def test_a_namespace_is_that_of_all_nodes_and_a_prefix_of_all_frames():
+    started = nodes('demo_launch.py', namespace='anna')
+    assert {node['namespace'] for node in started.values()} == {'anna'}
+    for name in ('solver_node', 'tracker_node'):
+        assert parameters(started[name])['frame_prefix'] == 'anna/'
+    view = yaml.safe_load(Path(started['rviz2']['arguments'][1]).read_text())
+    displays = {display['Name']: display for display in view['Visualization Manager']['Displays']}
+    assert displays['Body']['TF Prefix'] == 'anna'
+    assert 'anna/hmd' in displays['Devices']['Frames']
+    Path(started['rviz2']['arguments'][1]).unlink()
 
 
-def test_the_demonstration_is_the_same_on_the_simulated_user():
-    include = next(e for e in entities('demo_launch.py') if kind(e) == 'IncludeLaunchDescription')
-    passed = dict(include.named['launch_arguments'])
-    assert Path(include.positional[0]) == ROOT / 'launch' / 'vr_launch.py'
-    assert passed['backend'] == 'simulated'
-    assert set(passed) <= set(declared('vr_launch.py'))
-    arguments = declared('demo_launch.py')
-    assert set(arguments) == set(passed) - {'backend'}
-    assert arguments['height'] == declared('vr_launch.py')['height'] == ''
+def test_rviz_can_be_left_out():
+    assert 'rviz2' in nodes('demo_launch.py')
+    assert 'rviz2' not in nodes('demo_launch.py', rviz='false')
+
+
+def test_a_recording_has_what_a_replay_needs():
+    assert commands('demo_launch.py') == []
+    (command,) = commands('demo_launch.py', record='true', namespace='anna', record_to='out')
+    assert command[:5] == ['ros2', 'bag', 'record', '--output', 'out']
+    assert {'/tf', '/tf_static', '/anna/joint_states'} <= set(command)
+
+
+def test_a_replay_plays_the_bag_on_its_own_time_and_moves_aside_what_was_solved():
+    (command,) = commands('replay_launch.py', bag='session', rate='0.5', loop='true')
+    assert command[:4] == ['ros2', 'bag', 'play', 'session']
+    assert command[command.index('--rate') + 1] == '0.5'
+    assert {'--loop', '--clock', '/joint_states:=/recorded/joint_states'} <= set(command)
+    solver = parameters(nodes('replay_launch.py', bag='session')['solver_node'])
+    assert solver['use_sim_time'] is True
+    assert solver['body_prefix'] == 'replayed/'
+
+
+def test_every_launch_file_is_looked_at_here():
+    ours = {path.name for path in (ROOT / 'launch').glob('*.py')}
+    assert ours - {'teleop_launch.py'} == set(FILES)

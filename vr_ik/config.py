@@ -342,6 +342,11 @@ class SolverConfig(Config):
         "Put before every frame of devices and body, for several users: 'operator/'.",
         read_only=True,
     )
+    body_prefix: str = param(
+        '',
+        "Put before the body's frames, after frame_prefix, to tell it from another: 'replayed/'.",
+        read_only=True,
+    )
     publish_link_tf: bool = param(
         False,
         'Broadcast the frames of all links beside that of the root, in the same message: then '
@@ -352,7 +357,9 @@ class SolverConfig(Config):
         """Check every value, the frame names, the options, and the arm span for the height."""
         super().__post_init__()
         option_map('solver_options', self.solver_options)
-        _check_frames(self.world_frame, frame_prefix=self.frame_prefix)
+        _check_frames(
+            self.world_frame, frame_prefix=self.frame_prefix, body_prefix=self.body_prefix
+        )
         shortest_m, longest_m = (r * self.user_height_m for r in ARM_SPAN_TO_HEIGHT_RANGE)
         if self.arm_span_m and not shortest_m <= self.arm_span_m <= longest_m:
             valid = f'it must be 0, or {shortest_m:.2f} to {longest_m:.2f} m at this height'

@@ -37,9 +37,8 @@ class Solving:
         self.reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
         model = self.pipeline.model
         self._joint_states = JointStateEncoder(model.joint_names)
-        self._frames = BodyFramesEncoder(
-            model, config.world_frame, config.frame_prefix, config.publish_link_tf
-        )
+        prefix = config.frame_prefix + config.body_prefix
+        self._frames = BodyFramesEncoder(model, config.world_frame, prefix, config.publish_link_tf)
         self._warm_up(config)
 
     def joint_states(self, solution: Solution) -> bytes:
