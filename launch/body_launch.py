@@ -76,6 +76,8 @@ def _actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         Node(
             package='vr_ik',
             executable='solver_node',
+            # By name the arguments win over the sections of the parameter file.
+            name='solver_node',
             namespace=namespace,
             parameters=[given['config'], {**parameters, **use_sim_time}],
             output='screen',

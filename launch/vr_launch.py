@@ -52,6 +52,8 @@ def _tracker(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         Node(
             package='vr_ik',
             executable='tracker_node',
+            # By name the arguments win over the sections of the parameter file.
+            name='tracker_node',
             namespace=namespace,
             parameters=[given['config'], *([parameters] if parameters else [])],
             output='screen',
