@@ -29,6 +29,7 @@ from vr_ik.cli.papers import papers
 from vr_ik.cli.run import run
 from vr_ik.cli.simulate_openvr import simulate_openvr
 from vr_ik.cli.solve import solve
+from vr_ik.cli.teleop_demo import teleop_demo
 from vr_ik.cli.tune import tune
 from vr_ik.cli.urdf import urdf
 from vr_ik.errors import VrIkError
@@ -74,7 +75,19 @@ def vr_ik(
     """VR tracking into a moving body and a moving robot, on ROS 2."""
 
 
-for command in (demo, simulate_openvr, run, solve, convert, calibrate, urdf, doctor, papers, tune):
+for command in (
+    demo,
+    teleop_demo,
+    simulate_openvr,
+    run,
+    solve,
+    convert,
+    calibrate,
+    urdf,
+    doctor,
+    papers,
+    tune,
+):
     app.command()(command)
 app.command('eval')(eval_)
 

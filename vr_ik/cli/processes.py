@@ -14,7 +14,7 @@
 
 """Nodes as child processes: started together, watched, ended together."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 import ctypes
 import signal
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from types import MappingProxyType
 from typing import IO
 
 from vr_ik.errors import VrIkError
@@ -38,11 +39,13 @@ class NodesError(VrIkError):
 class NodeProcess:
     """One node as a process of its own; its output goes to a file that only we see."""
 
-    def __init__(self, name: str, parameters: Mapping[str, object]) -> None:
-        """Start the node `vr_ik.nodes.<name>` with ROS parameters."""
+    def __init__(
+        self, name: str, parameters: Mapping[str, object], arguments: Sequence[str] = ()
+    ) -> None:
+        """Start the node `vr_ik.nodes.<name>` with ROS parameters and other ROS arguments."""
         self.name = name
         self._log: IO[str] = tempfile.TemporaryFile('w+')  # noqa: SIM115
-        command = [sys.executable, '-m', f'vr_ik.nodes.{name}', '--ros-args']
+        command = [sys.executable, '-m', f'vr_ik.nodes.{name}', '--ros-args', *arguments]
         for parameter, value in parameters.items():
             command += ['-p', f'{parameter}:={value}']
         # A session of its own: Ctrl-C in the terminal is for us, and we end our nodes in order.
@@ -100,10 +103,14 @@ class NodeProcesses:
         """The time since the start [s]."""
         return time.monotonic() - self._started_s
 
-    def start(self, nodes: Mapping[str, Mapping[str, object]]) -> None:
-        """Start nodes by name, with their parameters."""
+    def start(
+        self,
+        nodes: Mapping[str, Mapping[str, object]],
+        arguments: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
+        """Start nodes by name, with their parameters and, where there are, other arguments."""
         for name, parameters in nodes.items():
-            self._processes.append(NodeProcess(name, parameters))
+            self._processes.append(NodeProcess(name, parameters, arguments.get(name, ())))
 
     def pid(self, name: str) -> int:
         """Return the process id of the node of this name."""
@@ -123,11 +130,14 @@ class NodeProcesses:
 
 
 @contextmanager
-def running(nodes: Mapping[str, Mapping[str, object]]) -> Iterator[NodeProcesses]:
-    """Run nodes by name, with their parameters, inside a `with` block."""
+def running(
+    nodes: Mapping[str, Mapping[str, object]],
+    arguments: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Iterator[NodeProcesses]:
+    """Run nodes by name, with their parameters and arguments, inside a `with` block."""
     processes = NodeProcesses()
     try:
-        processes.start(nodes)
+        processes.start(nodes, arguments)
         yield processes
     finally:
         processes.end()

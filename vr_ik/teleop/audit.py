@@ -65,8 +65,8 @@ class CommandAudit:
         self._last: tuple[int, Array, Array] | None = None
         self._told_s = self._true_s = 0.0
 
-    def add(self, sent_ns: int, positions: ArrayLike, velocities: ArrayLike) -> None:
-        """Take a command, sent at a time."""
+    def add(self, heard_ns: int, positions: ArrayLike, velocities: ArrayLike) -> None:
+        """Take a command, heard at a time."""
         q, v = np.array(positions, float), np.array(velocities, float)
         self.commands += 1
         limits = self._limits
@@ -74,8 +74,8 @@ class CommandAudit:
         self._judge(POSITION, beyond, 0.0)
         self._judge(VELOCITY, float((np.abs(v) / limits.velocity).max()), 1.0)
         if self._last is not None:
-            self._judge_step(sent_ns, q, v)
-        self._last = (sent_ns, q, v)
+            self._judge_step(heard_ns, q, v)
+        self._last = (heard_ns, q, v)
 
     def end(self) -> None:
         """Judge the end: whoever commands no more must have come to rest."""
@@ -85,29 +85,35 @@ class CommandAudit:
 
     @property
     def clock_error(self) -> float:
-        """The time that commands have told beside that in which they were sent, less one."""
+        """The time that commands have told beside that in which they were heard, less one."""
         return self._told_s / self._true_s - 1.0 if self._true_s > 0.0 else 0.0
 
-    def _judge_step(self, sent_ns: int, q: Array, v: Array) -> None:
+    def _judge_step(self, heard_ns: int, q: Array, v: Array) -> None:
         assert self._last is not None
         before_ns, q_before, v_before = self._last
-        sent_s = (sent_ns - before_ns) * 1e-9
-        if sent_s > self._silence_s:
-            self._judge_rest(v_before)
-            return
+        heard_s = (heard_ns - before_ns) * 1e-9
         both = v + v_before
         square = float(both @ both)
         if square < _LEAST_SPEED**2:
-            seconds = max(sent_s, self._period_s)
+            seconds = max(heard_s, self._period_s)
         else:
             seconds = 2.0 * float((q - q_before) @ both) / square
-            self._told_s += seconds
-            self._true_s += sent_s
-        if seconds <= 0.0 or np.abs(q - q_before - 0.5 * seconds * both).max() > _FIT:
-            self.violations[VELOCITY] += 1
+        fits = np.abs(q - q_before - 0.5 * seconds * both).max() <= _FIT
+        if not (fits and 0.0 < seconds <= self._silence_s):
+            self._judge_break(heard_s, v_before)
             return
+        if square >= _LEAST_SPEED**2:
+            self._told_s += seconds
+            self._true_s += heard_s
         share = np.abs(v - v_before) / (seconds * self._limits.acceleration)
         self._judge(ACCELERATION, float(share.max()), 1.0)
+
+    def _judge_break(self, heard_s: float, v_before: Array) -> None:
+        """Judge commands that do not go on from those before: only a new start may do that."""
+        if heard_s > self._silence_s:
+            self._judge_rest(v_before)
+        else:
+            self.violations[VELOCITY] += 1
 
     def _judge_rest(self, v: Array) -> None:
         if np.abs(v).max() > _LEAST_SPEED:

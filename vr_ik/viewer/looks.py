@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vr_ik.errors import MissingDependencyError, UrdfError
+from vr_ik.io.packages import find_file
 from vr_ik.types import Array
 
 Colour = tuple[int, int, int]
@@ -71,7 +72,7 @@ def _parts(urdf_text: str) -> dict[tuple[str, Colour], list[Any]]:
         link = scene.graph.transforms.parents[node]
         pose_link_from_shape, geometry = scene.graph.get(node, link)
         solid = scene.geometry[geometry]
-        red, green, blue = (int(channel) for channel in solid.visual.main_color[:3])
+        red, green, blue = (int(channel) for channel in _colour(solid.visual)[:3])
         # A copy as plain triangles: spheres, boxes and cylinders refuse some transforms.
         shape = _trimesh().Trimesh(solid.vertices, solid.faces)
         parts[link, (red, green, blue)].append(shape.apply_transform(pose_link_from_shape))
@@ -83,10 +84,20 @@ def _load_scene(urdf_text: str) -> Any:
         from yourdfpy import URDF
     except ImportError as error:
         raise MissingDependencyError(_how_to_get('yourdfpy')) from error
-    scene = URDF.load(io.BytesIO(urdf_text.encode()), build_scene_graph=True).scene
+    text = io.BytesIO(urdf_text.encode())
+    scene = URDF.load(text, build_scene_graph=True, filename_handler=_mesh_file).scene
     if not scene.graph.nodes_geometry:
         raise UrdfError('The robot description has no visual shapes to show.')
     return scene
+
+
+def _colour(visual: Any) -> Any:
+    """Return the colour of a shape, whether it is its own or its material's."""
+    return visual.main_color if hasattr(visual, 'main_color') else visual.material.main_color
+
+
+def _mesh_file(fname: str) -> str:
+    return str(find_file(fname))
 
 
 def _trimesh() -> Any:

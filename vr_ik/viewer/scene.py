@@ -32,6 +32,7 @@ HOST = '127.0.0.1'
 _GHOST_COLOUR = (80, 190, 140)
 _GHOST_OPACITY = 0.4
 _GHOST_BESIDE_M = 1.2
+_ROBOT_BESIDE_M = 0.9
 _AXES_LENGTH_M = 0.12
 _LABEL_ABOVE_M = 0.06
 _CAMERA_POSITION = (3.0, 0.9, 1.55)
@@ -155,6 +156,7 @@ class Viewer:
         self.devices = DeviceView(self._server.scene, 'devices')
         self._body: BodyView | None = None
         self._ghost: BodyView | None = None
+        self._robot: BodyView | None = None
         self._figures = self._server.gui.add_markdown('')
         self._add_switches()
 
@@ -178,6 +180,23 @@ class Viewer:
         self._ghost = BodyView(self._server.scene, 'ghost', model, hulls, _GHOST_OPACITY)
         self._ghost.move_aside(_GHOST_BESIDE_M)
         return self._ghost
+
+    def set_robot(self, model: RobotModel, urdf_text: str) -> BodyView:
+        """Show this robot from now on, to the right of the body."""
+        if self._robot is not None:
+            self._robot.remove()
+        self._robot = BodyView(self._server.scene, 'robot', model, link_meshes(urdf_text))
+        self._robot.move_aside(_ROBOT_BESIDE_M)
+        return self._robot
+
+    def show_operator(self, q: Array, devices: Mapping[str, Array], q_robot: Array) -> None:
+        """Show one instant of teleoperation: the operator with his devices, and the robot."""
+        with self._server.atomic():
+            if self._body is not None:
+                self._body.show(q)
+            if self._robot is not None:
+                self._robot.show(q_robot)
+            self.devices.show(devices)
 
     def show(self, q: Array, q_true: Array, devices: Mapping[str, Array]) -> None:
         """Show one instant: solved body, true body, devices at pose_world_from_device."""

@@ -1,0 +1,113 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+
+"""`vr_ik teleop-demo`: a simulated operator leads a simulated robot through the real nodes."""
+
+from collections.abc import Sequence
+import os
+from pathlib import Path
+import time
+from typing import Annotated, Any
+
+from rich.console import Console
+import typer
+
+from vr_ik.cli.demo import (
+    DEFAULT_PORT,
+    JsonFile,
+    MOTION_STARTS_AFTER_S,
+    Port,
+    run_and_write,
+    Seconds,
+    WithViewer,
+)
+from vr_ik.cli.processes import running
+from vr_ik.cli.robot_files import robot_file
+from vr_ik.interruption import Interruption
+
+OPERATOR = 'operator'
+USER_HEIGHT_M = 1.75
+
+Robot = Annotated[
+    str, typer.Option(metavar='NAME', help='The robot: a file of config/robots, without .yaml.')
+]
+
+
+def teleop_demo(
+    seconds: Seconds = None,
+    robot: Robot = 'panda',
+    viewer: WithViewer = True,
+    json_file: JsonFile = None,
+    port: Port = DEFAULT_PORT,
+) -> None:
+    """Show a simulated VR user who leads a simulated robot arm with his right hand.
+
+    Starts tracker_node and solver_node for the operator, simulated_robot_node for the robot, and
+    teleop_node between them, as processes of their own. Ends with exit code 1 if a command was
+    beyond a limit of position, velocity or acceleration.
+    """
+    file = robot_file(robot)
+    summaries: list[dict[str, Any]] = []
+
+    def run() -> dict[str, Any] | None:
+        summary = _run(Console(), file, seconds, port if viewer else None)
+        if summary is not None:
+            summaries.append(summary)
+        return summary
+
+    run_and_write(run, json_file)
+    if any(any(summary['limit_violations'].values()) for summary in summaries):
+        raise typer.Exit(1)
+
+
+def _run(
+    console: Console, file: Path, seconds: float | None, port: int | None
+) -> dict[str, Any] | None:
+    """Run until the time is over or Ctrl-C, and return the figures, if there are any."""
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    origin_s = int(time.time()) + MOTION_STARTS_AFTER_S
+    demonstration = None
+    nodes, arguments = operator_and_robot(file, origin_s)
+    with Interruption() as interruption, running(nodes, arguments) as processes:
+        console.print(f'Waiting for {", ".join(nodes)} ...')
+        # Imported late, with numba and all, for the nodes to be doing the same at the same time.
+        from vr_ik.cli.teleop_demonstration import TeleopDemonstration
+
+        demonstration = TeleopDemonstration(console, file, seconds, port)
+        demonstration.run(USER_HEIGHT_M, origin_s, processes, interruption)
+    return demonstration.summarize() if demonstration is not None else None
+
+
+def operator_and_robot(
+    file: Path, origin_s: int
+) -> tuple[dict[str, dict[str, object]], dict[str, Sequence[str]]]:
+    """Return all nodes with their parameters, and with their other arguments."""
+    frames = {'frame_prefix': f'{OPERATOR}/'}
+    user = {'user_height_m': USER_HEIGHT_M}
+    motion = {'motion': 'teleoperation', 'origin_s': float(origin_s)}
+    nodes: dict[str, dict[str, object]] = {
+        'simulated_robot_node': {},
+        'teleop_node': {'operator': OPERATOR, **frames},
+        'solver_node': {**user, **frames, 'calibrate_by_triggers': 'false'},
+        'tracker_node': {**user, **frames, **motion},
+    }
+    named = ('-r', f'__ns:=/{OPERATOR}')
+    given = ('--params-file', str(file))
+    return nodes, {
+        'simulated_robot_node': given,
+        'teleop_node': given,
+        'solver_node': named,
+        'tracker_node': named,
+    }

@@ -1,0 +1,129 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+
+"""A subscriber to all that goes between operator, teleoperation node and robot."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+import time
+from typing import Protocol
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+from trajectory_msgs.msg import JointTrajectory
+
+from vr_ik.errors import VrIkError
+from vr_ik.io.tf_cdr import DeviceReader
+from vr_ik.nodes import qos
+from vr_ik.nodes.conversions import stamp_in_ns
+from vr_ik.nodes.joining import joined
+from vr_ik.nodes.listener import ListenerThread
+from vr_ik.nodes.tf_layout import in_our_layout
+from vr_ik.types import Array
+
+_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+
+
+class TeleopObserver(Protocol):
+    """Whom the listener tells, from its own thread."""
+
+    def on_transforms(self, poses: dict[str, Array]) -> None:
+        """Take pose_world_from_child of devices, or of the operator's root."""
+
+    def on_body(self, names: Sequence[str], positions: Sequence[float]) -> None:
+        """Take the joints of the operator's body."""
+
+    def on_body_description(self, urdf_text: str) -> None:
+        """Take the operator's body."""
+
+    def on_robot(self, stamp_ns: int, names: Sequence[str], positions: Sequence[float]) -> None:
+        """Take the joints of the robot."""
+
+    def on_command(
+        self, heard_ns: int, joints: Sequence[str], q: Sequence[float], v: Sequence[float]
+    ) -> None:
+        """Take a command, heard at a time of the system's clock."""
+
+    def on_state(self, text: str) -> None:
+        """Take a change of the teleoperation node's state."""
+
+
+class TeleopListener(Node):
+    """Passes on what comes."""
+
+    def __init__(
+        self, observer: TeleopObserver, operator: str, frames: Sequence[str], topics: Sequence[str]
+    ) -> None:
+        """Listen to the operator's namespace and frames, and to topics of trajectories."""
+        super().__init__('teleop_listener')
+        self._observer = observer
+        self._reader = DeviceReader('vr_world', f'{operator}/', frames)
+        self._reader.read(serialize_message(TFMessage()))
+        subscribe = self.create_subscription
+        subscribe(TFMessage, qos.TF_TOPIC, self._on_tf, _QOS, raw=True)
+        subscribe(JointState, f'{operator}/joint_states', self._on_body, _QOS)
+        subscribe(String, f'{operator}/robot_description', self._on_description, qos.LATCHED_QOS)
+        subscribe(JointState, qos.JOINT_STATES_TOPIC, self._on_robot, _QOS)
+        subscribe(String, 'teleop_node/state', self._on_state, qos.LATCHED_QOS)
+        for topic in topics:
+            subscribe(JointTrajectory, topic, self._on_command, _QOS)
+
+    def _on_tf(self, message: bytes) -> None:
+        try:
+            found = self._reader.read(in_our_layout(message))
+        except VrIkError as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=5.0)
+            return
+        if found.names:
+            self._observer.on_transforms(dict(zip(found.names, found.poses, strict=True)))
+
+    def _on_body(self, message: JointState) -> None:
+        self._observer.on_body(message.name, message.position)
+
+    def _on_description(self, message: String) -> None:
+        self._observer.on_body_description(message.data)
+
+    def _on_robot(self, message: JointState) -> None:
+        stamp_ns = stamp_in_ns(message.header.stamp)
+        self._observer.on_robot(stamp_ns, message.name, message.position)
+
+    def _on_command(self, message: JointTrajectory) -> None:
+        point = message.points[0]
+        self._observer.on_command(
+            time.time_ns(), message.joint_names, point.positions, point.velocities
+        )
+
+    def _on_state(self, message: String) -> None:
+        self._observer.on_state(message.data)
+
+
+@contextmanager
+def listening(
+    observer: TeleopObserver, operator: str, frames: Sequence[str], topics: Sequence[str]
+) -> Iterator[ListenerThread]:
+    """Join the ROS graph and have the observer told, inside a `with` block."""
+    with joined():
+        listener = TeleopListener(observer, operator, frames, topics)
+        thread = ListenerThread(listener)
+        thread.start()
+        try:
+            yield thread
+        finally:
+            thread.end()
+            listener.destroy_node()
