@@ -62,7 +62,19 @@ class _QuickMcap(McapWriter):
 
 
 class _QuickWriter(Writer):
+    """The writer of `rosbags` on it, which leaves checks of every message to `BagWriter`."""
+
     STORAGE_PLUGINS = {StoragePlugin.MCAP: _QuickMcap}
+
+    def write(self, connection: Connection, timestamp: int, data: bytes | memoryview) -> None:
+        """Write a message."""
+        assert self.storage is not None
+        self.storage.write(connection, timestamp, data)
+        self.counts[connection.id] += 1
+        if timestamp < self.min_timestamp:
+            self.min_timestamp = timestamp
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
 
 
 class BagWriter:

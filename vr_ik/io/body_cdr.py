@@ -70,6 +70,7 @@ class BodyFramesEncoder:
     ) -> None:
         """Put `frame_prefix` before the names of links; links on fixed joints are links, too."""
         self._model = model
+        self._with_links = with_links
         links = model.link_names if with_links else (model.root_link,)
         self._rows = np.array([model.link_index(link) for link in links], np.int64)
         self._parents = np.array([model.link_parents[row] for row in self._rows], np.int64)
@@ -83,6 +84,8 @@ class BodyFramesEncoder:
 
     def encode(self, stamp_ns: int, q: Array) -> bytes:
         """Return a TFMessage in little endian CDR, all of it under one stamp."""
+        if not self._with_links:
+            return self._layout.fill_first(stamp_ns, q[:7])
         poses = _poses_in_parents(self._model.link_poses(q), self._rows, self._parents)
         return self._layout.fill(stamp_ns, poses)
 

@@ -12,20 +12,22 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Compiles every kernel that the nodes use, so that their first start is as quick as any other."""
+"""Compiles every kernel that nodes and bags use: their first start is as quick as any other."""
 
 from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf
 from vr_ik.config import SolverConfig, TrackerConfig
 from vr_ik.nodes.solving import Solving
 from vr_ik.nodes.teleop_node import make_session
+from vr_ik.offline.solve_bag import warm_up
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.trackers.simulated import SimulatedTracker
 
 
 def main() -> None:
     """Make what the nodes make at their start; numba keeps the machine code beside the sources."""
-    Solving(SolverConfig())
+    solving = Solving(SolverConfig())
+    warm_up(solving.pipeline, SolverConfig())
     # Any arm will do, such as a person's.
     arm = TeleopNodeConfig(
         tip_links=('r_wrist',), elbow_links=('r_forearm',), elbow_frames=('r_forearm',)

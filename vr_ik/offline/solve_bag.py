@@ -82,7 +82,7 @@ def solve_bag(
     Solves as `solver_node` does with this configuration, and to the same numbers.
     """
     pipeline = Pipeline(config, calibration)
-    _warm_up(pipeline, config)
+    warm_up(pipeline, config)
     started_s = time.perf_counter()
     with Bag(source) as bag, BagWriter(target) as writer:
         solving = _Solving(pipeline, config, tf_topic(source, bag.topics), bag.topics, writer)
@@ -220,7 +220,7 @@ class _Solving:
             self._writer.write(self._diagnostics, log_ns, message)
 
 
-def _warm_up(pipeline: Pipeline, config: SolverConfig) -> None:
+def warm_up(pipeline: Pipeline, config: SolverConfig) -> None:
     """Have every kernel loaded or compiled, as the node does, before the clock starts."""
     reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
     links = LinkReader(config.world_frame, config.frame_prefix, human_links())
