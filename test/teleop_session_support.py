@@ -14,8 +14,6 @@
 
 """An operator and a robot for sessions of teleoperation, and a judge who looks from outside."""
 
-from collections.abc import Iterator
-import itertools
 import math
 
 import numpy as np
@@ -152,6 +150,10 @@ class Operator:
         self.tracked = True
         self.robot_age_s = 0.0
         self.robot_known = True
+        self.frame_ticks = 1
+        """The tracker has a frame every so many ticks."""
+        self._ticks = 0
+        self._frame: tuple[int, list[Array]] = (0, [])
         self._pressed_before = [True] * config.arms
         self.commands: list[TeleopCommand] = []
 
@@ -164,11 +166,14 @@ class Operator:
         """Let one tick go by and have the command judged; `pose` stands in for the first hand."""
         self.steady_ns += round(seconds * SECOND_NS)
         seconds = round(seconds * SECOND_NS) / SECOND_NS
-        poses = list(self.hands)
+        if self._ticks % self.frame_ticks == 0:
+            self._frame = self.now_ns, [hand.copy() for hand in self.hands]
+        self._ticks += 1
+        frame_ns, poses = self._frame
         if pose is not None:
-            poses[0] = pose
+            poses = [pose, *poses[1:]]
         arms = tuple(
-            ArmInput(hand.copy() if self.tracked else None, self.now_ns, clutch, self.trigger)
+            ArmInput(hand if self.tracked else None, frame_ns, clutch, self.trigger)
             for hand, clutch in zip(poses, self.clutches, strict=True)
         )
         stamp_ns = self.now_ns - round(self.robot_age_s * SECOND_NS)
@@ -211,18 +216,17 @@ class Operator:
         return self.rest(1)
 
 
-def hand_path(seconds: float, period_s: float = 0.004, seed: int = 0) -> Iterator[Array]:
-    """Yield the offsets of a hand at work: position (3) [m] and turn (3) [rad], from rest.
+def hand_path(seconds: float, period_s: float = 0.004, seed: int = 0) -> Array:
+    """Return the offsets of a hand at work, (n, 6): position [m] and turn [rad], from rest.
 
-    Sums of slow waves, as of reaching and stirring: up to 0.4 m/s and 60 deg/s.
+    Sums of waves, as of reaching and stirring.
     """
     rng = np.random.default_rng(seed)
-    rates = rng.uniform(0.5, 2.5, (6, 3))
+    rates = rng.uniform(1.0, 4.0, (6, 3))
     phases = rng.uniform(0.0, 2.0 * math.pi, (6, 3))
-    sizes = np.repeat((0.04, 0.12), 3)[:, None] * rng.uniform(0.3, 1.0, (6, 3))
-    for k in itertools.takewhile(lambda k: k * period_s < seconds, itertools.count()):
-        t = k * period_s
-        share = min(t, 1.0)
-        share *= share * (3.0 - 2.0 * share)
-        waves = np.sin(rates * t + phases) - np.sin(phases)
-        yield share * (sizes * waves).sum(axis=1)
+    sizes = np.repeat((0.06, 0.12), 3)[:, None] * rng.uniform(0.3, 1.0, (6, 3))
+    times = period_s * np.arange(round(seconds / period_s))
+    share = np.minimum(times, 1.0)
+    share *= share * (3.0 - 2.0 * share)
+    waves = np.sin(rates * times[:, None, None] + phases) - np.sin(phases)
+    return np.asarray(share[:, None] * (sizes * waves).sum(axis=2))

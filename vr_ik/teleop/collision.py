@@ -52,6 +52,17 @@ class CollisionModel:
     neighbours: tuple[tuple[str, str], ...]
     """Links that are not watched since their capsules overlap in too many poses."""
 
+    def notes(self) -> tuple[str, ...]:
+        """Return what is not watched, in words."""
+        texts = []
+        if self.missing:
+            files = ', '.join(self.missing)
+            texts.append(f'Collision meshes not found, their parts are not watched: {files}.')
+        if self.neighbours:
+            couples = ', '.join(f'{one} and {two}' for one, two in self.neighbours)
+            texts.append(f'Too near by construction to be kept apart: {couples}.')
+        return tuple(texts)
+
     def without_pairs(self) -> 'CollisionModel':
         """Return it with no part watched against another."""
         return replace(self, pairs=self.pairs[:0])

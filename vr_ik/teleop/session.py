@@ -62,6 +62,8 @@ class TeleopSession:
         self._arm = ArmStep(config, urdf_text, package_paths)
         self.joint_names = self._arm.joint_names
         """The joints that are commanded, in the order of the commands."""
+        self.notes = self._arm.collisions.notes()
+        """What the operator should know of how distances are watched."""
         self.state = State.DISENGAGED
         self._finding = ALL_WELL
         self._clock = TickClock(config)

@@ -1,0 +1,282 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Sessions of teleoperation: every fault stops the arm smoothly, for a stated reason, for good."""
+
+from collections.abc import Callable
+import math
+
+import numpy as np
+import pytest
+from robots import PACKAGE_PATHS
+from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text
+
+from vr_ik.config import replace
+from vr_ik.math.rotations import pose
+from vr_ik.teleop.session import TeleopSession
+from vr_ik.teleop.types import (
+    ArmInput,
+    Buzz,
+    Reason,
+    RobotState,
+    State,
+    TeleopCommand,
+    TeleopInputs,
+)
+from vr_ik.types import Array
+
+FORWARD = np.array([0.3, 0.1, 0.0])
+STILL = np.zeros(3)
+STOP_TICKS = round(PANDA.stop_time_s / 0.004) + 1
+
+
+@pytest.fixture
+def operator() -> Operator:
+    """Someone who has engaged a Panda and moves it."""
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    assert operator.engage().state is State.ENGAGED
+    assert np.any(operator.move(FORWARD, STILL, 60).velocities)
+    return operator
+
+
+def withdraw(operator: Operator) -> TeleopCommand:
+    operator.enabled = False
+    return operator.tick()
+
+
+def lose(operator: Operator) -> TeleopCommand:
+    operator.tracked = False
+    return operator.tick()
+
+
+def jump(operator: Operator) -> TeleopCommand:
+    operator.hands[0][1, 3] += 0.07
+    return operator.tick()
+
+
+def spin(operator: Operator) -> TeleopCommand:
+    operator.hands[0][:3, :3] = np.diag([-1.0, -1.0, 1.0])
+    return operator.tick()
+
+
+def report_nan(operator: Operator) -> TeleopCommand:
+    return operator.tick(pose=np.full((4, 4), np.nan))
+
+
+def report_zero_rotation(operator: Operator) -> TeleopCommand:
+    return operator.tick(pose=np.diag([0.0, 0.0, 0.0, 1.0]))
+
+
+def lose_robot(operator: Operator) -> TeleopCommand:
+    operator.robot_known = False
+    return operator.tick()
+
+
+def report_nan_of_robot(operator: Operator) -> TeleopCommand:
+    operator.robot[2] = math.nan
+    return operator.tick()
+
+
+def age_robot(operator: Operator) -> TeleopCommand:
+    operator.robot_age_s = 0.25
+    return operator.tick()
+
+
+def push_robot(operator: Operator) -> TeleopCommand:
+    operator.robot[1] += 0.25
+    return operator.tick()
+
+
+def push_robot_beyond_limits(operator: Operator) -> TeleopCommand:
+    operator.robot[3] = 0.2
+    return operator.tick()
+
+
+def set_clock_forward(operator: Operator) -> TeleopCommand:
+    operator.offset_ns += 10**9
+    return operator.tick()
+
+
+def set_clock_back(operator: Operator) -> TeleopCommand:
+    operator.offset_ns -= 10**9
+    return operator.tick()
+
+
+FAULTS: dict[Callable[[Operator], TeleopCommand], Reason] = {
+    withdraw: Reason.ENABLE_LOST,
+    lose: Reason.TRACKING_LOST,
+    jump: Reason.TRACKING_JUMP,
+    spin: Reason.TRACKING_JUMP,
+    report_nan: Reason.BAD_POSE,
+    report_zero_rotation: Reason.BAD_POSE,
+    lose_robot: Reason.ROBOT_MISSING,
+    report_nan_of_robot: Reason.ROBOT_MISSING,
+    age_robot: Reason.ROBOT_STALE,
+    push_robot: Reason.ROBOT_FAR,
+    push_robot_beyond_limits: Reason.LIMIT_VIOLATION,
+    set_clock_forward: Reason.CLOCK_JUMP,
+    set_clock_back: Reason.CLOCK_JUMP,
+}
+
+
+def mend(operator: Operator) -> None:
+    """Take every fault away, as if nothing had been."""
+    operator.enabled = operator.tracked = operator.robot_known = True
+    operator.robot_age_s = 0.0
+    operator.robot = np.array(PANDA_READY)
+
+
+@pytest.mark.parametrize('fault', FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_stops_smoothly_and_for_good(
+    operator: Operator, fault: Callable[[Operator], TeleopCommand]
+) -> None:
+    command = fault(operator)
+    assert (command.state, command.reason) == (State.STOPPED, FAULTS[fault])
+    assert command.detail.startswith(FAULTS[fault].value)
+    assert (0, Buzz.LOSS) in command.haptics
+    ticks = 0
+    while command.publish:
+        command, ticks = operator.tick(), ticks + 1
+    assert 1 < ticks <= STOP_TICKS
+    mend(operator)
+    for _ in range(50):
+        command = operator.tick()
+        assert (command.state, command.publish) == (State.STOPPED, False)
+    operator.clutches = [0.0]
+    assert operator.tick().state is State.DISENGAGED
+    operator.clutches = [1.0]
+    assert operator.tick().state is State.ENGAGED
+
+
+def test_a_pause_commands_nothing_more(operator: Operator) -> None:
+    command = operator.tick(0.3)
+    assert (command.state, command.reason) == (State.STOPPED, Reason.PAUSED)
+    assert not command.publish
+    assert not operator.rest(20).publish
+
+
+@pytest.mark.parametrize(
+    ('jump_ns', 'reason'), ((-(10**9), Reason.CLOCK_JUMP), (10**9, Reason.PAUSED))
+)
+def test_with_one_clock_alone_its_jumps_stop_the_arm_too(jump_ns: int, reason: Reason) -> None:
+    session = TeleopSession(PANDA, robot_text('panda'), PACKAGE_PATHS)
+    robot = dict(zip(session.joint_names, PANDA_READY, strict=True))
+    hand = np.eye(4)
+    now_ns = 10**12
+
+    def step(clutch: float) -> TeleopCommand:
+        arm = ArmInput(hand, now_ns, clutch)
+        return session.step(now_ns, TeleopInputs((arm,), True, None, RobotState(now_ns, robot)))
+
+    for k in range(40):
+        now_ns += 4_000_000
+        hand = pose(np.eye(3), np.array([0.001 * k, 0.0, 0.0]))
+        command = step(float(k > 0))
+    assert command.state is State.ENGAGED
+    now_ns += jump_ns
+    command = step(1.0)
+    assert (command.state, command.reason) == (State.STOPPED, reason)
+    assert command.publish is (reason is Reason.CLOCK_JUMP)
+
+
+@pytest.mark.parametrize('fault', [f for f in FAULTS if FAULTS[f] is not Reason.ROBOT_FAR])
+def test_what_stops_an_arm_refuses_it_as_well(fault) -> None:
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    operator.clutches = [0.0]
+    operator.rest(5)
+    operator.clutches = [1.0]
+    command = fault(operator)
+    expected = FAULTS[fault]
+    expected = Reason.NOT_ENABLED if expected is Reason.ENABLE_LOST else expected
+    assert (command.state, command.reason) == (State.DISENGAGED, expected)
+    assert not command.publish
+    mend(operator)
+    assert operator.rest(30).state is State.DISENGAGED, 'the press was refused for good'
+    assert operator.engage().state is State.ENGAGED
+
+
+def test_a_clutch_that_is_held_at_the_start_moves_nothing() -> None:
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    operator.clutches = [1.0]
+    assert operator.move(FORWARD, STILL, 50).state is State.DISENGAGED
+
+
+def test_released_arm_comes_to_rest_and_holds_and_goes_on_from_there(operator: Operator) -> None:
+    operator.clutches = [0.0]
+    command = operator.move(FORWARD, STILL, STOP_TICKS)
+    assert command.state is State.HOLDING
+    assert command.publish and not np.any(command.velocities)
+    held = command.arms[0].pose_root_from_tip
+    operator.move(FORWARD, STILL, 100)
+    operator.clutches = [1.0]
+    command = operator.rest(20)
+    assert command.state is State.ENGAGED
+    np.testing.assert_allclose(command.arms[0].pose_root_from_tip, held, atol=1e-3)
+
+
+def test_untracked_hand_is_no_fault_while_the_arm_holds(operator: Operator) -> None:
+    operator.clutches = [0.0]
+    operator.rest(STOP_TICKS)
+    operator.tracked = False
+    assert operator.rest(50).state is State.HOLDING
+    operator.clutches = [1.0]
+    command = operator.tick()
+    assert (command.state, command.reason) == (State.HOLDING, Reason.TRACKING_LOST)
+
+
+def test_without_the_enable_rule_none_is_needed() -> None:
+    config = replace(PANDA, {'require_enable': False})
+    operator = Operator(config, robot_text('panda'), PANDA_READY)
+    operator.enabled = False
+    assert operator.engage().state is State.ENGAGED
+
+
+def test_trigger_closes_the_gripper_no_faster_than_its_joint(operator: Operator) -> None:
+    operator.trigger = 1.0
+    before = operator.rest(1).gripper['panda_finger_joint1']
+    after = operator.rest(1).gripper['panda_finger_joint1']
+    assert before - after == pytest.approx(0.5 * 0.2 * 0.004)
+    assert operator.rest(200).gripper['panda_finger_joint1'] == 0.0
+    operator.trigger = math.nan
+    assert operator.rest(10).gripper['panda_finger_joint1'] == 0.0
+
+
+def test_operator_feels_what_holds_the_arm_back(operator: Operator) -> None:
+    felt: list[tuple[int, Buzz]] = []
+    for _ in range(600):
+        felt += operator.move(np.array([0.5, 0.0, 0.0]), STILL, 1).haptics
+    assert felt.count((0, Buzz.LIMIT)) == 1
+    assert (0, Buzz.LOSS) not in felt
+
+
+def test_steps_are_deterministic() -> None:
+    def commands() -> list[Array | None]:
+        operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+        operator.engage()
+        return [operator.move(FORWARD, FORWARD, 1).positions for _ in range(200)]
+
+    np.testing.assert_array_equal(np.array(commands()), np.array(commands()))
+
+
+def test_missing_arms_and_foreign_joints_do_no_harm() -> None:
+    session = TeleopSession(PANDA, robot_text('panda'))
+    robot = RobotState(0, {'foreign_joint': 1.0})
+    command = session.step(0, TeleopInputs((), True, np.full((4, 4), np.nan), robot))
+    assert command.state is State.DISENGAGED
+    assert not command.publish
+
+
+def test_missing_meshes_are_said() -> None:
+    session = TeleopSession(PANDA, robot_text('panda'))
+    assert any('link0.stl' in note for note in session.notes)
