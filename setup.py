@@ -53,6 +53,7 @@ EXTRAS = {
     'tune': ['dask[distributed]>=2024.5'],
     'test': [
         'colcon-common-extensions',
+        'cyclonedds>=11; python_version < "3.14"',
         'example-robot-data',
         'hypothesis',
         'mcap',

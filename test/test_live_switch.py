@@ -1,0 +1,85 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Solver, weights and body exchanged while a user moves: no joint leaps, whatever comes next."""
+
+import numpy as np
+import pytest
+
+from vr_ik import registry
+from vr_ik.config import replace, SolverConfig
+from vr_ik.pipeline import Pipeline, Solution
+from vr_ik.trackers.simulated import SIMULATED_ROLES
+from vr_ik.trackers.simulated_user import SimulatedUser
+from vr_ik.types import Status, TrackingFrame
+
+PERIOD_NS = 8_333_333
+USER = SimulatedUser(1.75)
+BEFORE = 120
+"""Frames until the exchange: a second in which the user has come into motion."""
+
+
+def process(pipeline: Pipeline, tick: int) -> Solution:
+    q = USER.q_at(2.0 + tick * PERIOD_NS * 1e-9)
+    poses = USER.device_poses(q, SIMULATED_ROLES)
+    return pipeline.process(TrackingFrame(tick * PERIOD_NS, SIMULATED_ROLES, poses))
+
+
+def steps_across(changes: dict[str, object]) -> tuple[np.ndarray, np.ndarray, Pipeline]:
+    """Return the joints' steps [rad] before and from an exchange on, and the new pipeline."""
+    pipeline = Pipeline(SolverConfig())
+    before = np.array([process(pipeline, tick).q[7:] for tick in range(1, BEFORE)])
+    following = Pipeline(replace(SolverConfig(), changes))
+    following.take_over(pipeline)
+    after = []
+    for tick in range(BEFORE, BEFORE + 60):
+        solution = process(following, tick)
+        assert solution.status is not Status.FAILED
+        after.append(solution.q[7:])
+    steps = np.diff(np.array([before[-1], *after]), axis=0)
+    return np.abs(np.diff(before, axis=0)), np.abs(steps), following
+
+
+@pytest.mark.parametrize('solver', registry.names(registry.SOLVERS))
+def test_another_solver_goes_on_at_the_speed_of_a_body(solver):
+    """Solvers differ in where they have an elbow: it goes there, and does not leap."""
+    _, steps, pipeline = steps_across({'solver': solver})
+    fastest = pipeline.model.velocity_limits * PERIOD_NS * 1e-9
+    assert (steps <= fastest + 1e-9).all(), steps.max()
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {'solver': 'body'},
+        {'position_weight': 0.5},
+        {'orientation_weight': 0.6},
+        {'device_weights': 'waist=0.5, l_foot=2'},
+        {'smoothing_hz': 0.0},
+        {'publish_link_tf': True},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_other_weights_are_hardly_seen(changes):
+    """The step across the exchange is one of those that the motion makes anyway."""
+    usual, steps, _ = steps_across(changes)
+    assert steps[0].max() < 2.0 * usual.max() + 0.01
+
+
+def test_without_taking_over_the_body_does_leap():
+    """The law above can fail: a pipeline that knows nothing of the other starts elsewhere."""
+    pipeline = Pipeline(SolverConfig())
+    last = [process(pipeline, tick).q for tick in range(1, BEFORE)][-1]
+    leap = np.abs(process(Pipeline(SolverConfig(solver='ccd')), BEFORE).q[7:] - last[7:])
+    assert (leap > pipeline.model.velocity_limits * PERIOD_NS * 1e-9).any()
