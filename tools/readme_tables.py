@@ -84,6 +84,33 @@ TOPIC_TEXTS = {
 }
 
 
+SERVICE_TEXTS = {
+    ('tracker_node', '~/recenter'): (
+        'The world gets its origin under the headset, facing where it faces.'
+    ),
+    ('tracker_node', '~/save_map'): 'Writes the map frame to its file.',
+    ('tracker_node', '~/load_map'): 'Reads the map frame from its file.',
+    ('solver_node', '~/calibrate'): (
+        'Measures the user, who stands in a T-pose or A-pose: size, and how devices are worn.'
+    ),
+    (
+        'solver_node',
+        '~/reset',
+    ): 'Forgets the past: the next frame is solved from a standing start.',
+    ('solver_node', '~/pause'): (
+        'true: frames are passed over, and nothing is published; false: on with the next frame.'
+    ),
+}
+
+
+class Service(NamedTuple):
+    """A service that a node offers."""
+
+    node: str
+    name: str
+    kind: str
+
+
 class Topic(NamedTuple):
     """A topic as a node uses it."""
 
@@ -128,8 +155,10 @@ def pages() -> dict[str, dict[str, str]]:
     """Return all tables, by page and name."""
     # The tables are those of this package, whatever plug-ins are installed beside it.
     with patch.object(registry, '_entries', _own_entries):
+        topics, services = node_ends()
         readme = {
-            'topics': topic_table(node_topics()),
+            'topics': topic_table(topics),
+            'services': service_table(services),
             'tracker_node parameters': parameter_table(TrackerConfig),
             'solver_node parameters': parameter_table(SolverConfig),
         }
@@ -198,19 +227,44 @@ def _text(topic: Topic) -> str:
     return TOPIC_TEXTS[key]
 
 
-def node_topics() -> list[Topic]:
-    """Make the nodes, and return the topics that they have opened."""
+def service_table(services: Iterable[Service]) -> str:
+    """Return the services of all nodes as Markdown; each must have its text here."""
+    rows = []
+    for service in services:
+        key = (service.node, service.name)
+        if key not in SERVICE_TEXTS:
+            raise SystemExit(f'Say in SERVICE_TEXTS what {service.name} of {service.node} is for.')
+        kind = f'`std_srvs/{service.kind}`'
+        rows.append((f'`{service.node}`', f'`{service.name}`', kind, SERVICE_TEXTS[key]))
+    return _markdown(('node', 'service', 'type', 'what'), rows)
+
+
+def node_ends() -> tuple[list[Topic], list[Service]]:
+    """Make the nodes, and return the topics and services that they have opened."""
     # Nobody shall take these nodes for running ones.
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'OFF'
     topics: list[Topic] = []
+    services: list[Service] = []
     with joined():
         for create in (tracker_node.create, solver_node.create):
             node = create()
             try:
                 topics += _topics_of(node)
+                services += _services_of(node)
             finally:
                 node.destroy_node()
-    return topics
+    return topics, services
+
+
+def _services_of(node: Node) -> list[Service]:
+    own = f'{node.get_fully_qualified_name()}/'
+    return [
+        Service(
+            node.get_name(), service.service_name.replace(own, '~/'), service.srv_type.__name__
+        )
+        for service in node.services
+        if service.srv_type.__module__.startswith('std_srvs.')
+    ]
 
 
 def _topics_of(node: Node) -> list[Topic]:
