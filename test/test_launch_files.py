@@ -45,7 +45,13 @@ NAMES = {
     'launch_ros': [],
     'launch_ros.actions': ['Node'],
 }
-FILES = ('body_launch.py', 'demo_launch.py', 'replay_launch.py', 'vr_launch.py')
+FILES = (
+    'body_launch.py',
+    'demo_launch.py',
+    'replay_launch.py',
+    'teleop_launch.py',
+    'vr_launch.py',
+)
 
 
 def stand_in(name: str) -> Any:
@@ -182,4 +188,22 @@ def test_a_replay_plays_the_bag_on_its_own_time_and_moves_aside_what_was_solved(
 
 def test_every_launch_file_is_looked_at_here():
     ours = {path.name for path in (ROOT / 'launch').glob('*.py')}
-    assert ours - {'teleop_launch.py'} == set(FILES)
+    assert ours == set(FILES)
+
+
+def test_the_operator_of_a_robot_has_a_namespace_of_his_own():
+    started = nodes('teleop_launch.py', robot='ur5', output='commands', controller='mine')
+    assert set(started) == {'teleop_node', 'tracker_node', 'solver_node', 'rviz2'}
+    for name in ('tracker_node', 'solver_node'):
+        assert started[name]['namespace'] == 'operator'
+        assert parameters(started[name])['frame_prefix'] == 'operator/'
+    teleop = started['teleop_node']
+    assert teleop['parameters'][0] == str(ROOT / 'config' / 'robots' / 'ur5.yaml')
+    given = parameters(teleop)
+    assert given['operator'] == 'operator'
+    assert given['frame_prefix'] == 'operator/'
+    assert (given['output'], given['controllers']) == ('commands', 'mine')
+    assert started['rviz2']['arguments'][1] == str(ROOT / 'rviz' / 'teleop.rviz')
+    simulated = nodes('teleop_launch.py', simulate='true', teleop_rviz='false')
+    assert {'simulated_robot_node', 'teleop_node'} < set(simulated)
+    assert 'rviz2' not in simulated

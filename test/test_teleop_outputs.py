@@ -15,6 +15,7 @@
 
 """Every output of the teleoperation node, as a real process, with a robot that stands still."""
 
+import signal
 import time
 
 from geometry_msgs.msg import PoseStamped, TwistStamped
@@ -25,11 +26,14 @@ from ros_recording import ALL_KEPT
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from teleop_support import ROBOTS, start, StillRobot, TeleopOperator
+from trajectory_msgs.msg import JointTrajectory
 
 from vr_ik.config_file import load_config
 from vr_ik.io.packages import read_description
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.simulation.robot_config import RobotConfig
+from vr_ik.teleop.audit import CommandAudit, Limits
+from vr_ik.teleop.node_config import TeleopNodeConfig
 
 ROBOT = load_config(RobotConfig, ROBOTS / 'panda.yaml', 'simulated_robot_node')
 PANDA = RobotModel.from_urdf(read_description(ROBOT.urdf))
@@ -74,6 +78,45 @@ def test_every_output_moves_its_robot(output: str) -> None:
     finally:
         process.kill()
     np.testing.assert_allclose(rise(output, sent), 0.03, atol=4e-3)
+
+
+def test_a_node_that_is_ended_brings_the_moving_arm_to_rest_first() -> None:
+    process = start('teleop_node', 'panda', urdf=ROBOT.urdf)
+    rows = [PANDA.joint_index(joint) for joint in ARM]
+    config = TeleopNodeConfig()
+    limits = Limits(
+        PANDA.lower[rows],
+        PANDA.upper[rows],
+        config.velocity_scale * PANDA.velocity_limits[rows],
+        np.full(len(rows), config.acceleration),
+    )
+    audit = CommandAudit(limits, config.rate_hz, 0.5)
+    fastest = [0.0]
+
+    def judge(message: JointTrajectory) -> None:
+        point = message.points[0]
+        fastest.append(max(map(abs, point.velocities)))
+        audit.add(time.time_ns(), point.positions, point.velocities)
+
+    try:
+        with listening() as listener:
+            operator = TeleopOperator(listener)
+            StillRobot(operator, READY)
+            topic = 'panda_arm_controller/joint_trajectory'
+            listener.node.create_subscription(JointTrajectory, topic, judge, ALL_KEPT)
+            operator.wait_for_state('disengaged')
+            operator.engage()
+            operator.move(0.3 * UP, 0.2)
+            process.process.send_signal(signal.SIGINT)
+            operator.wait_for(lambda: process.process.poll() is not None, 'the end')
+            operator.go_on(0.3)
+        assert process.wait() == 0, process.output()
+    finally:
+        process.kill()
+    audit.end()
+    assert max(fastest) > 0.05
+    assert fastest[-1] == 0.0
+    assert not +audit.violations, (audit.violations, audit.worst)
 
 
 def rise(output: str, sent: list) -> float:

@@ -15,6 +15,7 @@
 
 """What the teleoperation demonstration does with running nodes: wait, measure, show."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 import math
 from pathlib import Path
@@ -31,6 +32,7 @@ from vr_ik.config_file import load_config
 from vr_ik.errors import MissingDependencyError
 from vr_ik.interruption import Interruption
 from vr_ik.io.packages import read_description
+from vr_ik.kinematics.model import RobotModel
 from vr_ik.simulation.robot_config import RobotConfig
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.trackers.simulated_user import SimulatedUser
@@ -67,31 +69,46 @@ class TeleopDemonstration:
         with ExitStack() as stack:
             listening = import_node_module('teleop_listener').listening
             thread = stack.enter_context(listening(measures, OPERATOR, FRAMES, topics))
-            viewer = None
-            next_line_s = _LINE_PERIOD_S
-            began_s = time.monotonic()
-            while not interruption.requested:
+
+            def goes_on() -> bool:
                 nodes.check()
                 thread.check()
-                now_s = time.monotonic()
-                if measures.first_command_s is None:
-                    if now_s - began_s > _PATIENCE_S:
-                        raise NodesError(f'No command has come; {self._why(measures)}')
-                elif self._measures is None:
-                    self._say(f'The robot follows, {nodes.age_s:.1f} s after the start.')
-                    self._measures = measures
-                    viewer = self._open_viewer(measures, stack)
-                else:
-                    self._measured_s = now_s - measures.first_command_s
-                    if self._measured_s >= self._seconds:
-                        break
-                    if viewer is not None and viewer.is_watched:
-                        viewer.show_operator(measures.q_body, measures.devices, measures.q_robot)
-                    if self._measured_s >= next_line_s:
-                        next_line_s += _LINE_PERIOD_S
-                        self._report(measures, viewer)
                 time.sleep(_PICTURE_PERIOD_S)
+                return not interruption.requested
+
+            self._wait_for_first(measures, goes_on)
+            if measures.first_command_s is not None:
+                self._say(f'The robot follows, {nodes.age_s:.1f} s after the start.')
+                self._measures = measures
+                self._show(measures, measures.first_command_s, goes_on, stack)
             measures.end()
+
+    def _wait_for_first(self, measures: TeleopMeasures, goes_on: Callable[[], bool]) -> None:
+        began_s = time.monotonic()
+        while measures.first_command_s is None and goes_on():
+            if time.monotonic() - began_s > _PATIENCE_S:
+                raise NodesError(f'No command has come: {_why(measures)}')
+
+    def _show(
+        self,
+        measures: TeleopMeasures,
+        began_s: float,
+        goes_on: Callable[[], bool],
+        stack: ExitStack,
+    ) -> None:
+        """Refresh the page and say how it goes, until the time is over."""
+        viewer = None
+        next_line_s = _LINE_PERIOD_S
+        while goes_on() and self._measured_s < self._seconds:
+            self._measured_s = time.monotonic() - began_s
+            if self._port is not None and measures.body is not None:
+                viewer = self._open_viewer(measures.body, measures, self._port, stack)
+                self._port = None
+            if viewer is not None and viewer.is_watched:
+                viewer.show_operator(measures.q_body, measures.devices, measures.q_robot)
+            if self._measured_s >= next_line_s:
+                next_line_s += _LINE_PERIOD_S
+                self._report(measures, viewer)
 
     def summarize(self) -> dict[str, Any] | None:
         """Say and return what the run has shown; none where it was ended too early for that."""
@@ -107,18 +124,13 @@ class TeleopDemonstration:
         if viewer is not None:
             viewer.show_figures(f'The operator leads the robot with his right hand.\n\n{text}')
 
-    def _why(self, measures: TeleopMeasures) -> str:
-        if not measures.robot_states:
-            return 'the robot is silent.'
-        return f"teleop_node says '{measures.state or 'nothing'}'."
-
-    def _open_viewer(self, measures: TeleopMeasures, stack: ExitStack) -> Viewer | None:
-        if self._port is None or measures.body is None:
-            return None
+    def _open_viewer(
+        self, body: RobotModel, measures: TeleopMeasures, port: int, stack: ExitStack
+    ) -> Viewer | None:
         try:
-            viewer = Viewer(self._port)
+            viewer = Viewer(port)
             stack.callback(viewer.close)
-            viewer.set_body(measures.body, measures.body_description)
+            viewer.set_body(body, measures.body_description)
             viewer.set_robot(measures.robot, self._urdf_text)
         except MissingDependencyError as error:
             self._say(f'There is no web page: {error}')
@@ -128,6 +140,12 @@ class TeleopDemonstration:
 
     def _say(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _why(measures: TeleopMeasures) -> str:
+    if not measures.robot_states:
+        return 'the robot is silent.'
+    return f"teleop_node says '{measures.state or 'nothing'}'."
 
 
 def describe(summary: dict[str, Any]) -> str:

@@ -129,6 +129,16 @@ class TeleopNode(Node):
                 String, qos.ROBOT_DESCRIPTION_TOPIC, self._on_description, qos.LATCHED_QOS
             )
 
+    def destroy_node(self) -> None:
+        """Bring the arms to rest, then let go of the node."""
+        if self._driving is not None:
+            config = self._config.value
+            self._operator.enabled = False
+            deadline_s = time.monotonic() + 2.0 * config.stop_time_s
+            while self._tick() and time.monotonic() < deadline_s:
+                time.sleep(1.0 / config.rate_hz)
+        super().destroy_node()
+
     def _begin(self, urdf_text: str) -> None:
         """Take on a robot, and start to tick."""
         config = self._config.value
@@ -158,10 +168,11 @@ class TeleopNode(Node):
             stamp_ns = stamp_in_ns(message.header.stamp) or now_ns
             self._driving.measured.update(stamp_ns, message.name, message.position)
 
-    def _tick(self) -> None:
+    def _tick(self) -> bool:
+        """Go through one tick; return whether something was commanded."""
         driving, operator = self._driving, self._operator
         if driving is None:
-            return
+            return False
         now_ns, steady_ns = int(self.get_clock().now().nanoseconds), time.monotonic_ns()
         if driving.simulated is not None:
             positions = driving.simulated.positions
@@ -182,6 +193,7 @@ class TeleopNode(Node):
         took_s = (time.monotonic_ns() - steady_ns) * 1e-9
         latency_s = (now_ns - operator.newest_ns) * 1e-9 + took_s
         driving.report.note(now_ns, command, took_s, latency_s)
+        return command.publish
 
     def _apply(self, config: TeleopNodeConfig) -> None:
         """Take over a live change, which must not change anything under a moving arm."""

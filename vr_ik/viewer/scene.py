@@ -33,6 +33,8 @@ _GHOST_COLOUR = (80, 190, 140)
 _GHOST_OPACITY = 0.4
 _GHOST_BESIDE_M = 1.2
 _ROBOT_BESIDE_M = 0.9
+_PEDESTAL_M = (0.25, 0.25, 0.7)
+_PEDESTAL_COLOUR = (110, 115, 125)
 _AXES_LENGTH_M = 0.12
 _LABEL_ABOVE_M = 0.06
 _CAMERA_POSITION = (3.0, 0.9, 1.55)
@@ -82,7 +84,11 @@ class BodyView:
 
     def move_aside(self, distance_m: float) -> None:
         """Show the body so far to the right (-y) of where it is."""
-        self._root.position = (0.0, -distance_m, 0.0)
+        self.place((0.0, -distance_m, 0.0))
+
+    def place(self, position: tuple[float, float, float]) -> None:
+        """Show the body with the world's origin at another place [m]."""
+        self._root.position = position
 
     def remove(self) -> None:
         """Take the body out of the scene."""
@@ -182,11 +188,17 @@ class Viewer:
         return self._ghost
 
     def set_robot(self, model: RobotModel, urdf_text: str) -> BodyView:
-        """Show this robot from now on, to the right of the body."""
+        """Show this robot from now on, on a pedestal to the right of the body."""
         if self._robot is not None:
             self._robot.remove()
         self._robot = BodyView(self._server.scene, 'robot', model, link_meshes(urdf_text))
-        self._robot.move_aside(_ROBOT_BESIDE_M)
+        self._robot.place((0.0, -_ROBOT_BESIDE_M, _PEDESTAL_M[2]))
+        self._server.scene.add_box(
+            '/pedestal',
+            dimensions=_PEDESTAL_M,
+            position=(0.0, -_ROBOT_BESIDE_M, 0.5 * _PEDESTAL_M[2]),
+            color=_PEDESTAL_COLOUR,
+        )
         return self._robot
 
     def show_operator(self, q: Array, devices: Mapping[str, Array], q_robot: Array) -> None:
