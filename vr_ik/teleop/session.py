@@ -56,7 +56,7 @@ class TeleopSession:
     ) -> None:
         """Build the robot and compile what is needed; raises `VrIkError` for bad input.
 
-        Meshes of 'package://name/...' are looked for in `package_paths`, and where ROS has them.
+        Meshes of 'package://name/...' are looked for in `package_paths` (`io.packages` has them).
         """
         self.config = config
         self._arm = ArmStep(config, urdf_text, package_paths)
