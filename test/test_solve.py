@@ -36,6 +36,7 @@ from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.io.bag_files import Bag
 from vr_ik.io.bags import read_tracking
+from vr_ik.offline.motion import read_motion
 from vr_ik.offline.solve_bag import solve_bag
 from vr_ik.pipeline import Pipeline
 
@@ -169,6 +170,25 @@ def test_a_solved_bag_is_solved_anew_without_doubles(solved, tmp_path):
     assert again.sha256 == figures['sha256']
     assert again.replaced > 2 * figures['frames']
     assert contents(tmp_path / 'again') == contents(out)
+
+
+def test_the_body_has_its_own_prefix_and_all_links_on_request(solved, tmp_path):
+    """As of the live node; a body that was solved without the prefix is replaced all the same."""
+    out, figures = solved
+    again = solve(out, tmp_path / 'again', body_prefix='new/', publish_link_tf=True)
+    assert again.sha256 == figures['sha256']
+    children = [
+        {
+            t.child_frame_id
+            for t in STORE.deserialize_cdr(data, 'tf2_msgs/msg/TFMessage').transforms
+        }
+        for topic, _, data in contents(tmp_path / 'again')
+        if topic == TF
+    ]
+    assert sum({'new/base_link', 'new/l_wrist'} <= names for names in children) == again.frames
+    assert not any('base_link' in names for names in children)
+    motion = read_motion(tmp_path / 'again', SolverConfig(body_prefix='new/'), None)
+    assert len(motion.q) == again.frames
 
 
 def test_what_is_of_other_robots_stays(bag, tmp_path):

@@ -112,7 +112,8 @@ def _of_solved_bag(path: Path, config: SolverConfig) -> Motion | None:
     urdf, names = '', ()
     joints: dict[int, Array] = {}
     roots: dict[int, Array] = {}
-    reader = DeviceReader(config.world_frame, config.frame_prefix, ['base_link'])
+    prefix = config.frame_prefix + config.body_prefix
+    reader = DeviceReader(config.world_frame, prefix, ['base_link'])
     with Bag(path) as bag:
         if not any(topic.type == JOINT_STATE_TYPE for topic in bag.topics):
             return None

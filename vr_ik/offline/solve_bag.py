@@ -129,10 +129,15 @@ class _Solving:
         self._last_ns: int | None = None
         self._is_described = False
         self._devices = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
-        self._links = LinkReader(config.world_frame, config.frame_prefix, human_links())
+        # Of an earlier solve, with the body's own prefix or without.
+        links = dict.fromkeys((*human_links(), *(config.body_prefix + x for x in human_links())))
+        self._links = LinkReader(config.world_frame, config.frame_prefix, list(links))
         self._joint_encoder = JointStateEncoder(pipeline.model.joint_names)
         self._frames_encoder = BodyFramesEncoder(
-            pipeline.model, config.world_frame, config.frame_prefix, config.publish_link_tf
+            pipeline.model,
+            config.world_frame,
+            config.frame_prefix + config.body_prefix,
+            config.publish_link_tf,
         )
         # A user in a namespace has all topics there, as the node has.
         space = tf.rsplit('/', 1)[0]
