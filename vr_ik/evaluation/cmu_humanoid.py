@@ -29,7 +29,6 @@ import numpy as np
 from vr_ik.io.bvh import read_bvh
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers.base import make_solver
-from vr_ik.solvers.fabrik_tree import FabrikTree
 from vr_ik.types import Array, Task
 
 _UNIT_M = 0.0254 / 0.45
@@ -73,7 +72,7 @@ def _limbs(side: str, word: str) -> tuple[_Joint, ...]:
     )
 
 
-_JOINTS = (
+JOINTS = (
     _Joint('back', 'pelvis', 'LowerBack'),
     _Joint('chest', 'back', 'Spine1'),
     _Joint('neck', 'chest', 'Neck1'),
@@ -82,34 +81,18 @@ _JOINTS = (
 )
 # Links that are known, with CMU's joints that tell their place and their orientation: its Hand
 # turns about the forearm alone, and what bends is FingerBase.
-_KNOWN = {
+KNOWN = {
     'neck': ('Head', 'Head'),
     'l_wrist': ('LeftHand', 'LeftFingerBase'),
     'r_wrist': ('RightHand', 'RightFingerBase'),
     'l_ankle': ('LeftFoot', 'LeftFoot'),
     'r_ankle': ('RightFoot', 'RightFoot'),
 }
-_DELETED = {
+DELETED = {
     joint.name: joint.source
-    for joint in _JOINTS
+    for joint in JOINTS
     if joint.name.endswith(('shoulder', 'elbow', 'hip', 'knee'))
 }
-# As bare points, from the head on; CMU's Head is at the end of the neck.
-_POINTS = {'neck': 'Head'} | {
-    joint.name: joint.source for joint in _JOINTS if joint.name[:2] in ('l_', 'r_')
-}
-_POINT_PARENTS = {
-    joint.name: {'chest': 'neck', 'pelvis': f'{joint.name[:2]}shoulder'}.get(
-        joint.parent, joint.parent
-    )
-    for joint in _JOINTS
-}
-_LOOPS = (
-    ('l_shoulder', 'r_shoulder'),
-    ('l_hip', 'r_hip'),
-    ('l_shoulder', 'r_hip'),
-    ('r_shoulder', 'l_hip'),
-)
 
 
 class Motion:
@@ -130,8 +113,8 @@ class Motion:
 
     def known(self, frame: int) -> Array:
         """Return the poses of the known ends (5, 4, 4); the orientations are from the T-pose."""
-        targets = np.tile(np.eye(4), (len(_KNOWN), 1, 1))
-        for target, (place, turn) in zip(targets, _KNOWN.values(), strict=True):
+        targets = np.tile(np.eye(4), (len(KNOWN), 1, 1))
+        for target, (place, turn) in zip(targets, KNOWN.values(), strict=True):
             target[:3, 3] = self.position(place, frame)
             rotations = self._poses[turn][:, :3, :3]
             target[:3, :3] = rotations[frame] @ rotations[0].T
@@ -139,7 +122,7 @@ class Motion:
 
     def deleted(self, frame: int) -> Array:
         """Return the true positions of the deleted joints (8, 3)."""
-        return np.array([self.position(source, frame) for source in _DELETED.values()])
+        return np.array([self.position(source, frame) for source in DELETED.values()])
 
 
 class Humanoid:
@@ -156,7 +139,7 @@ class Humanoid:
         head[:3, 3] = motion.position('Head') - motion.position('Neck1')
         weight = _ORIENTATION_WEIGHT if constrained else 0.0
         self.tasks = [
-            Task(link, 1.0, weight, head if link == 'neck' else np.eye(4)) for link in _KNOWN
+            Task(link, 1.0, weight, head if link == 'neck' else np.eye(4)) for link in KNOWN
         ]
         self.start = self.model.clamp(self.model.neutral())
         self.start[:3] = motion.position('Hips')
@@ -172,44 +155,15 @@ class Humanoid:
 
     def deleted(self, state: Array) -> Array:
         """Return where the deleted joints are (8, 3)."""
-        rows = [self.model.link_index(link) for link in _DELETED]
+        rows = [self.model.link_index(link) for link in DELETED]
         return self.model.link_poses(state)[rows, :3, 3]
 
 
-class PointHumanoid:
-    """The 13 joints as bare points whose trunk is in closed loops (section 4.2 of the paper).
-
-    Its state are the points (13, 3); it knows no limits, and of the ends their positions alone.
-    """
-
-    def __init__(self, motion: Motion, tolerance: float, max_iterations: int) -> None:
-        self.start = np.array([motion.position(_POINTS[name]) for name in _POINTS])
-        names = list(_POINTS)
-        parents = [-1, *(names.index(_POINT_PARENTS[name]) for name in names[1:])]
-        loops = [(names.index(a), names.index(b)) for a, b in _LOOPS]
-        self._tree = FabrikTree(self.start, parents, loops=loops, root_is_free=True)
-        self._ends = [names.index(link) for link in _KNOWN]
-        self._deleted = [names.index(link) for link in _DELETED]
-        self._tolerance, self._max_iterations = tolerance, max_iterations
-
-    def solve(self, state: Array, known: Array) -> tuple[Array, int]:
-        """Bring the known ends to their places (5, 4, 4); return the new state and iterations."""
-        targets = dict(zip(self._ends, known[:, :3, 3], strict=True))
-        solution = self._tree.solve(
-            targets, state, tolerance=self._tolerance, max_iterations=self._max_iterations
-        )
-        return solution.points, solution.iterations
-
-    def deleted(self, state: Array) -> Array:
-        """Return where the deleted joints are (8, 3)."""
-        return state[self._deleted]
-
-
 def _urdf(motion: Motion, limits: Limits, constrained: bool) -> str:
-    places = {joint.name: motion.position(joint.source) for joint in _JOINTS}
+    places = {joint.name: motion.position(joint.source) for joint in JOINTS}
     places['pelvis'] = motion.position('Hips')
     parts = ['<link name="pelvis"/>']
-    for joint in _JOINTS:
+    for joint in JOINTS:
         last, offset = joint.parent, places[joint.name] - places[joint.parent]
         hinges = joint.hinges if constrained else _BALL
         for axis in hinges:
@@ -239,12 +193,12 @@ def limits_of(motions: Iterable[Motion]) -> Limits:
     angles: dict[str, list[float]] = {}
     for motion in motions:
         humanoid = Humanoid(motion, _FOLDS, constrained=True)
-        tasks = [*humanoid.tasks, *(Task(link, 1.0, 0.0) for link in _DELETED)]
+        tasks = [*humanoid.tasks, *(Task(link, 1.0, 0.0) for link in DELETED)]
         solver = make_solver('lm', humanoid.model, tasks, posture_weight=_FIT_POSTURE)
         q, targets = humanoid.start, np.tile(np.eye(4), (len(tasks), 1, 1))
         for frame in range(0, motion.frames, _FIT_STEP):
-            targets[: len(_KNOWN)] = motion.known(frame)
-            targets[len(_KNOWN) :, :3, 3] = motion.deleted(frame)
+            targets[: len(KNOWN)] = motion.known(frame)
+            targets[len(KNOWN) :, :3, 3] = motion.deleted(frame)
             q = solver.solve(q, targets).q
             for name, angle in zip(humanoid.model.joint_names, q[7:], strict=True):
                 angle = float(np.angle(np.exp(1j * angle)))

@@ -21,18 +21,21 @@ from typing import Any
 
 import numpy as np
 
-from vr_ik.evaluation.cmu_humanoid import Humanoid, limits_of, Motion, PointHumanoid
+from vr_ik.evaluation.cmu_humanoid import Humanoid, limits_of, Motion
 from vr_ik.evaluation.paper import data_files, Figures, Progress
+from vr_ik.evaluation.point_humanoid import limits_of_points, PointHumanoid
 
 _FOLDER, _DANCE = 'cmu', '05_02'
 _OTHERS = ('02_01', '02_05', '09_01', '13_02', '13_07', '13_29', '15_06')
 _RATE_HZ, _RUNS = 3.0, 20
 _TOLERANCES = {'position_tolerance': 1e-3, 'orientation_tolerance': 0.02}
-_ROUNDS = {'max_iterations': 100}
+_MOST = 100
+_ROUNDS = {'max_iterations': _MOST}
 _STEPS = {'max_iterations': 1000, 'step_change_tolerance': 1e-6}
 METHODS: dict[str, tuple[str, bool, dict[str, Any]]] = {
-    'fabrik': ('fabrik', False, _ROUNDS),
-    'fabrik_constrained': ('fabrik', True, _ROUNDS),
+    'fabrik_urdf': ('fabrik', False, _ROUNDS),
+    'fabrik_urdf_constrained': ('fabrik', True, _ROUNDS),
+    'fabrik_ccd_constrained': ('fabrik', True, {'assist': 'ccd', **_ROUNDS}),
     'ccd': ('ccd', False, _ROUNDS),
     'ccd_constrained': ('ccd', True, _ROUNDS),
     'jt': ('jt', False, {'gain': 1e3, **_STEPS}),
@@ -52,15 +55,16 @@ def measure_dance(data: Path, progress: Progress) -> Figures:
     paths = data_files(data, _FOLDER, [f'{name}.bvh' for name in (_DANCE, *_OTHERS)])
     progress(0.0, 'Table 2: limits from the other recordings')
     dance, *others = (Motion(path) for path in paths)
-    limits = limits_of(others)
     figures: Figures = {}
+    for name, limits in {'fabrik': None, 'fabrik_constrained': limits_of_points(others)}.items():
+        points = PointHumanoid(dance, limits, _TOLERANCES['position_tolerance'], _MOST)
+        figures[name] = follow(points, dance, runs_of(dance))
+    ranges = limits_of(others)
     for i, (name, (solver, constrained, options)) in enumerate(METHODS.items()):
         progress((1 + i) / (1 + len(METHODS)), f'Table 2: {name}')
-        humanoid = Humanoid(dance, limits if constrained else None, constrained)
+        humanoid = Humanoid(dance, ranges if constrained else None, constrained)
         humanoid.set_solver(solver, {**_TOLERANCES, **options})
         figures[name] = follow(humanoid, dance, runs_of(dance))
-    points = PointHumanoid(dance, _TOLERANCES['position_tolerance'], _ROUNDS['max_iterations'])
-    figures['fabrik_loops'] = follow(points, dance, runs_of(dance))
     return figures
 
 

@@ -14,13 +14,32 @@
 
 """FABRIK on any tree: the solver `fabrik`."""
 
+from dataclasses import dataclass
+
+from vr_ik.config_fields import param
 from vr_ik.solvers.fabrik_round import solve_fabrik
-from vr_ik.solvers.geometric import GeometricSolver
+from vr_ik.solvers.geometric import GeometricOptions, GeometricSolver
 from vr_ik.solvers.geometric_state import FABRIK
+
+
+@dataclass(frozen=True)
+class FabrikOptions(GeometricOptions):
+    """Options of the solver `fabrik`."""
+
+    assist: str = param(
+        'none',
+        'What goes on where tight limits bring FABRIK to a standstill: nothing, or sweeps of ccd.',
+        choices=('none', 'ccd'),
+    )
 
 
 class Fabrik(GeometricSolver):
     """The solver `fabrik`; see `fabrik_round` for the method."""
 
+    Options = FabrikOptions
     METHOD = FABRIK
     KERNEL = solve_fabrik
+    options: FabrikOptions
+
+    def _variant(self) -> float:
+        return float(self.options.assist == 'ccd')

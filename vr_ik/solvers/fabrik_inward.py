@@ -22,12 +22,12 @@ import math
 
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.solvers.chains import BEND
-from vr_ik.solvers.fabrik_limits import limit_to_cone, limit_to_hinge, write_swing
+from vr_ik.solvers.fabrik_limits import limit_to_cone, write_swing
 from vr_ik.solvers.fabrik_net import (
     ANGLES,
     bone,
+    CONE,
     FRAME,
-    FREE,
     HINGE,
     into_frame,
     KIND,
@@ -36,10 +36,10 @@ from vr_ik.solvers.fabrik_net import (
     ORIENTED,
     out_of_frame,
     REST,
+    SIDE,
     TWIST,
     WEIGHT,
 )
-from vr_ik.types import Array
 
 
 @kernel
@@ -128,7 +128,9 @@ def _want_parent(net: Net, i: int) -> None:
             frame[k] = net.targets[i, FRAME + k]
         x, y, z = frame[2], frame[5], frame[8]
     else:
-        if child >= 0 and net.joints[child, KIND] != FREE:
+        # A limb's limits do not turn a bone in a loop, and a hinge's plane is enough here: its
+        # limits in this stage would move the sub-base, with all limbs, for the sake of one.
+        if child >= 0 and net.joints[child, KIND] == CONE and net.joints[i, SIDE] < 0.0:
             x, y, z = _limit_inward(net, child, x, y, z)
         for k in range(9):
             net.scratch[1, k] = frame[k]
@@ -210,7 +212,7 @@ def _untwist_inward(net: Net, i: int, child: int) -> None:
 def _limit_inward(
     net: Net, child: int, x: float, y: float, z: float
 ) -> tuple[float, float, float]:
-    """Return the direction of a bone, limited by the joint that holds its child.
+    """Return the direction of a bone, limited by the cone of the joint that holds its child.
 
     Seen from the child, the parent bone turns the other way: the angles change sides.
     """
@@ -224,33 +226,9 @@ def _limit_inward(
                 + frame[row + 2] * joint[REST + 3 * k + 2]
             )
     # The parent's direction among the child's axes, about the direction that it has at rest.
-    if joint[KIND] == HINGE:
-        return _hinge_inward(joint, frame, rest, x, y, z)
     a, b, c = into_frame(rest, x, y, z)
     angles = net.scratch[2]
     for k in range(4):
         angles[k] = joint[ANGLES + (k + 2) % 4]
     a, b, c = limit_to_cone(a, b, c, angles)
     return out_of_frame(rest, a, b, c)
-
-
-@kernel
-def _hinge_inward(
-    joint: Array, frame: Array, rest: Array, x: float, y: float, z: float
-) -> tuple[float, float, float]:
-    """Turn the parent bone from rest about the child's hinge axis, its x, towards (x, y, z)."""
-    ax, ay, az = frame[0], frame[3], frame[6]
-    rx, ry, rz = rest[2], rest[5], rest[8]
-    along, wanted = rx * ax + ry * ay + rz * az, x * ax + y * ay + z * az
-    ux, uy, uz = rx - along * ax, ry - along * ay, rz - along * az
-    vx, vy, vz = x - wanted * ax, y - wanted * ay, z - wanted * az
-    sine = ax * (uy * vz - uz * vy) + ay * (uz * vx - ux * vz) + az * (ux * vy - uy * vx)
-    cosine = ux * vx + uy * vy + uz * vz
-    # The parent turns against the joint's angle.
-    s, c = limit_to_hinge(sine, cosine, joint[ANGLES], joint[ANGLES + 1])
-    wx, wy, wz = ay * uz - az * uy, az * ux - ax * uz, ax * uy - ay * ux
-    return (
-        along * ax + c * ux + s * wx,
-        along * ay + c * uy + s * wy,
-        along * az + c * uz + s * wz,
-    )

@@ -24,8 +24,8 @@ from vr_ik.types import Array
 # Columns of the points: position, length of the bone from the parent.
 LENGTH = 3
 # Columns of the joints; the one in a row moves the bone from the point's parent to the point.
-KIND, REST, ANGLES, TWIST = 0, 1, 10, 14
-JOINT = 16
+KIND, REST, ANGLES, TWIST, SIDE = 0, 1, 10, 14, 16
+JOINT = 17
 FREE, CONE, HINGE = 0.0, 1.0, 2.0
 # Columns of the targets: position, weight, whether the frame counts, frame.
 WEIGHT, ORIENTED, FRAME = 3, 4, 5
@@ -38,7 +38,8 @@ class Net(NamedTuple):
     parents: Ints
     """(n,): a parent comes before its children; -1 for the root."""
     joints: Array
-    """(n, 16): kind, rest frame in the parent bone's frame (9), limits (4) and twist (2) [rad]."""
+    """(n, 17): kind, rest frame in the parent bone's frame (9), limits (4) and twist (2) [rad];
+    the point on whose side of the bone its frame's x is, or -1."""
     targets: Array
     """(n, 14)."""
     loops: Array
@@ -86,3 +87,22 @@ def out_of_frame(frame: Array, x: float, y: float, z: float) -> tuple[float, flo
         frame[3] * x + frame[4] * y + frame[5] * z,
         frame[6] * x + frame[7] * y + frame[8] * z,
     )
+
+
+@kernel
+def take_side(net: Net, i: int) -> None:
+    """Turn the frame of a bone in a closed loop by the loop's points, where one tells its side."""
+    side = int(net.joints[i, SIDE])
+    if side < 0:
+        return
+    x, y, z, length = bone(net, net.parents[i], i)
+    a, b, c, _ = bone(net, net.parents[i], side)
+    along = a * x + b * y + c * z
+    a, b, c = a - along * x, b - along * y, c - along * z
+    size = math.sqrt(a * a + b * b + c * c)
+    if length > 0.0 and size > 1e-9:
+        a, b, c = a / size, b / size, c / size
+        frame = net.frames[i]
+        frame[0], frame[3], frame[6] = a, b, c
+        frame[1], frame[4], frame[7] = y * c - z * b, z * a - x * c, x * b - y * a
+        frame[2], frame[5], frame[8] = x, y, z

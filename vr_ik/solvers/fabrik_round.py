@@ -25,9 +25,12 @@ common joint that is the centroid of section 4.1. Stage 2 starts from the root, 
 unless it is free to move, and gives each joint the value within limits that leads its bone to
 where stage 1 wants the end of it.
 
-A ball joint of a URDF is three hinges, each with limits of its own; where these keep the stages
-from bringing the targets nearer, sweeps of coordinate descent (`ccd_round`) from the best pose so
-far take their place: one the first time, and each time more before the stages' next turn.
+A ball joint of a URDF is three hinges, each with limits of its own: stage 2 goes
+over them again, so that its bone comes as near as the limits let it: the paper's projection
+on the cone, for limits that are no cone. Tight limits can bring the stages to a standstill all
+the same. Where the option `assist` asks for it, sweeps of coordinate descent (`ccd_round`) from
+the best pose so far then take their place: one the first time, and each time more before the
+stages' next turn. That is no longer FABRIK, and not the default.
 """
 
 import math
@@ -46,6 +49,7 @@ from vr_ik.solvers.geometric_state import (
     LARGEST_STEP,
     PAUSE,
     Problem,
+    VARIANT,
     Work,
 )
 from vr_ik.solvers.hinge_moves import best_turn, to_local, to_world, turn_terms
@@ -66,17 +70,15 @@ from vr_ik.types import Array
 
 # Share of a point's pull that a body's orientation has: it settles what the point leaves open.
 _ORIENTATION_PULL = 1e-2
+# Passes over the hinges of a ball joint with limits.
+_BALL_PASSES = 2
 
 
 @kernel
 def fabrik_round(p: Problem, w: Work) -> None:
     """Reach from the targets to the root and back, or sweep; w.poses are those at w.q."""
     notes = w.notes
-    if notes[COUNT] < 0.0 and notes[IDLE] > 0.0:  # The stages have just failed.
-        notes[PAUSE] = 2.0 * notes[PAUSE] + 1.0
-        notes[COUNT] = notes[PAUSE]
-    if notes[COUNT] > 0.0:
-        notes[COUNT] -= 1.0
+    if p.settings[VARIANT] > 0.0 and _is_swept(notes):
         copy(w.q_best, w.q)
         evaluate(p, w)
         ccd_round(p, w)
@@ -89,6 +91,18 @@ def fabrik_round(p: Problem, w: Work) -> None:
     notes[LARGEST_STEP] = 0.0
     for i in range(w.q.shape[0]):
         notes[LARGEST_STEP] = max(notes[LARGEST_STEP], abs(w.q[i] - w.q_before[i]))
+
+
+@kernel
+def _is_swept(notes: Array) -> bool:
+    """Tell whether a sweep takes the stages' turn: each time they fail, more do."""
+    if notes[COUNT] < 0.0 and notes[IDLE] > 0.0:
+        notes[PAUSE] = 2.0 * notes[PAUSE] + 1.0
+        notes[COUNT] = notes[PAUSE]
+    if notes[COUNT] > 0.0:
+        notes[COUNT] -= 1.0
+        return True
+    return False
 
 
 @kernel
@@ -117,6 +131,7 @@ def _reach_outward(p: Problem, w: Work) -> None:
         place_body(p, w, body)
         if w.load[body] > 0.0 and is_own(p, body):
             _lead_bone(p, w, body)
+            _lead_ball(p, w, body)
 
 
 @kernel
@@ -195,10 +210,44 @@ def _parent_sums(p: Problem, w: Work, body: int, parent: int, before: int) -> tu
 
 
 @kernel
+def _lead_ball(p: Problem, w: Work, last: int) -> None:
+    """Bring the hinges that meet in a body's centre nearest to what stage 1 wants; stage 2.
+
+    One hinge after the other they do so where they are free; with limits, what one cannot do the
+    others may.
+    """
+    body, count, limited = last, 0, False
+    while p.body_ints[body, KIND] == REVOLUTE:
+        count += 1
+        lower, upper = joint_range(p, body)
+        limited = limited or upper - lower < 2.0 * math.pi
+        if p.points[body, PREVIOUS] == p.body_ints[body, PARENT]:
+            break
+        body = p.body_ints[body, PARENT]
+    if not limited or count == 1:
+        return
+    for _ in range(_BALL_PASSES):
+        for above in range(count - 1, -1, -1):
+            for k in range(above, -1, -1):
+                place_body(p, w, _ancestor(p, last, k))
+            body = _ancestor(p, last, above)
+            if is_own(p, body):
+                sine, cosine = _bone_sums(p, w, last, w.poses[body])
+                turn_joint(p, w, body, sine, cosine, math.inf)
+
+
+@kernel
+def _ancestor(p: Problem, body: int, steps: int) -> int:
+    for _ in range(steps):
+        body = p.body_ints[body, PARENT]
+    return body
+
+
+@kernel
 def _lead_bone(p: Problem, w: Work, body: int) -> None:
     """Give a joint the value that leads what hangs on it to where stage 1 wants it; stage 2."""
     if p.body_ints[body, KIND] == REVOLUTE:
-        sine, cosine = _bone_sums(p, w, body)
+        sine, cosine = _bone_sums(p, w, body, w.poses[body])
         turn_joint(p, w, body, sine, cosine, math.inf)
     else:
         pose, wanted = w.poses[body], w.wanted[body]
@@ -209,24 +258,26 @@ def _lead_bone(p: Problem, w: Work, body: int) -> None:
 
 
 @kernel
-def _bone_sums(p: Problem, w: Work, body: int) -> tuple[float, float]:
+def _bone_sums(p: Problem, w: Work, body: int, axis: Array) -> tuple[float, float]:
     """Return the sums of `hinge_moves` over the next points and the orientation of a body."""
     pose, wanted = w.poses[body], w.wanted[body]
     sine, cosine, pull = 0.0, 0.0, 1e-9
     for k in range(p.points[body, NEXT], p.points[body + 1, NEXT]):
-        s, c, moment = _point_terms(p, w, body, p.lists[k])
+        s, c, moment = _point_terms(p, w, body, axis, p.lists[k])
         sine, cosine, pull = sine + s, cosine + c, pull + _ORIENTATION_PULL * moment
     pull = max(pull, _task_turn_weight(p, body))
     for i in range(3):
         s, c = turn_terms(
-            pose, pose[i], pose[3 + i], pose[6 + i], wanted[i], wanted[3 + i], wanted[6 + i]
+            axis, pose[i], pose[3 + i], pose[6 + i], wanted[i], wanted[3 + i], wanted[6 + i]
         )
         sine, cosine = sine + pull * s, cosine + pull * c
     return sine, cosine
 
 
 @kernel
-def _point_terms(p: Problem, w: Work, body: int, point: int) -> tuple[float, float, float]:
+def _point_terms(
+    p: Problem, w: Work, body: int, axis: Array, point: int
+) -> tuple[float, float, float]:
     """Return the terms of one next point, and its weight times its squared distance."""
     n = p.body_ints.shape[0]
     if point < n:
@@ -242,11 +293,10 @@ def _point_terms(p: Problem, w: Work, body: int, point: int) -> tuple[float, flo
     if weight <= 0.0:
         return 0.0, 0.0, 0.0
     # Stage 1 has the point rigid on the body; here is where the body now carries it.
-    pose = w.poses[body]
     a, b, c = to_local(w.wanted[body], a, b, c)
-    a, b, c = to_world(pose, a, b, c)
-    a, b, c = a - pose[9], b - pose[10], c - pose[11]
-    sine, cosine = turn_terms(pose, a, b, c, x - pose[9], y - pose[10], z - pose[11])
+    a, b, c = to_world(w.poses[body], a, b, c)
+    a, b, c = a - axis[9], b - axis[10], c - axis[11]
+    sine, cosine = turn_terms(axis, a, b, c, x - axis[9], y - axis[10], z - axis[11])
     return weight * sine, weight * cosine, weight * (a * a + b * b + c * c)
 
 

@@ -82,11 +82,14 @@ class FabrikTree:
         limits: Mapping[int, Cone | Hinge] | None = None,
         loops: Sequence[tuple[int, int]] = (),
         root_is_free: bool = False,
+        sides: Mapping[int, int] | None = None,
     ) -> None:
         """Take the points at rest (n, 3), each one's parent (-1 for the first, the root), limits.
 
         Limits are by point, for the joint that moves the bone which ends there. A loop joins two
-        points by a bone more, as long as they are apart at rest (section 4.2).
+        points by a bone more, as long as they are apart at rest (section 4.2). `sides` are for
+        bones in loops: an earlier point that tells how far the bone is turned about itself, which
+        its limits and those of the bones that it carries count from.
         """
         self._rest = np.array(rest, np.float64)
         n = len(self._rest)
@@ -106,7 +109,7 @@ class FabrikTree:
         self._lengths = np.zeros(n)
         bones = self._rest[1:] - self._rest[self._parents[1:]]
         self._lengths[1:] = np.linalg.norm(bones, axis=1)
-        self._joints = _joints(self._rest, self._parents, limits or {})
+        self._joints = _joints(self._rest, self._parents, limits or {}, sides or {})
         self._loops = np.array(
             [(i, j, np.linalg.norm(self._rest[i] - self._rest[j])) for i, j in loops], np.float64
         ).reshape(-1, 3)
@@ -168,38 +171,51 @@ def _target_rows(targets: Mapping[int, Array], n: int) -> Array:
     return rows
 
 
-def _joints(rest: Array, parents: Ints, limits: Mapping[int, Cone | Hinge]) -> Array:
+def _joints(
+    rest: Array, parents: Ints, limits: Mapping[int, Cone | Hinge], sides: Mapping[int, int]
+) -> Array:
     """Return the joints' rows; the frame of each bone at rest has its limits' axes."""
     joints = np.zeros((len(rest), net_rows.JOINT))
-    joints[:, net_rows.TWIST :] = (-math.pi, math.pi)
+    joints[:, net_rows.TWIST : net_rows.SIDE] = (-math.pi, math.pi)
+    joints[:, net_rows.SIDE] = -1.0
     frames = np.tile(np.eye(3), (len(rest), 1, 1))
     for i in range(1, len(rest)):
         limit = limits.get(i)
-        frames[i] = _frame(rest[i] - rest[parents[i]], limit)
+        across = _across(limit)
+        if i in sides:
+            joints[i, net_rows.SIDE] = sides[i]
+            across = rest[sides[i]] - rest[parents[i]]
+        frames[i] = bone_frame(rest[i] - rest[parents[i]], across)
         joints[i, net_rows.REST : net_rows.ANGLES] = (frames[parents[i]].T @ frames[i]).ravel()
         if isinstance(limit, Cone):
             joints[i, net_rows.KIND] = net_rows.CONE
             joints[i, net_rows.ANGLES : net_rows.TWIST] = limit.angles
-            joints[i, net_rows.TWIST :] = limit.twist
+            joints[i, net_rows.TWIST : net_rows.SIDE] = limit.twist
         elif isinstance(limit, Hinge):
             joints[i, net_rows.KIND] = net_rows.HINGE
             joints[i, net_rows.ANGLES : net_rows.ANGLES + 2] = limit.lower, limit.upper
-            joints[i, net_rows.TWIST :] = 0.0
+            joints[i, net_rows.TWIST : net_rows.SIDE] = 0.0
     return joints
 
 
-def _frame(bone: Array, limit: Cone | Hinge | None) -> Array:
-    """Return a frame with z along the bone, and x as the limit has it."""
+def _across(limit: Cone | Hinge | None) -> Array | None:
+    """Return the direction that is to be a bone's x, where a limit has one."""
+    if limit is None:
+        return None
+    return np.array(limit.right if isinstance(limit, Cone) else limit.axis, np.float64)
+
+
+def bone_frame(bone: Array, across: Array | None) -> Array:
+    """Return a frame with z along the bone, and x as near to `across` as can be."""
     length = float(np.linalg.norm(bone))
     if length == 0.0:
         return np.eye(3)
     z = bone / length
-    if limit is None:
+    if across is None:
         return rotation_to_axis(z)
-    x = np.array(limit.right if isinstance(limit, Cone) else limit.axis, np.float64)
-    x -= (x @ z) * z
+    x = across - (across @ z) * z
     size = float(np.linalg.norm(x))
     if size < 1e-9:
-        raise VrIkError(f'The axis of {limit} lies along its bone.')
+        raise VrIkError(f'The axis {across.tolist()} of a limit lies along its bone.')
     x /= size
     return np.column_stack((x, np.cross(z, x), z))

@@ -35,6 +35,7 @@ from vr_ik.solvers.fabrik_net import (
     Net,
     out_of_frame,
     REST,
+    take_side,
     TWIST,
     WEIGHT,
 )
@@ -42,6 +43,10 @@ from vr_ik.types import Array
 
 # Share of the tolerance: when all points move less in an iteration, it is the last.
 _REST_MOVE = 1e-3
+# How far hinges are from their limits at the start [rad]: section 5.4.
+_BEND = 0.3
+# Of the square of the sine between two bones, below which they tell no plane.
+_STRAIGHT = 1e-4
 
 
 @kernel
@@ -53,6 +58,8 @@ def solve_net(
     _write_frames(net)
     root_x, root_y, root_z = net.points[0, 0], net.points[0, 1], net.points[0, 2]
     gap = _worst_gap(net)
+    if gap > tolerance and _has_hinges(net):
+        reach_outward(net, _BEND)
     for iteration in range(max_iterations):
         if gap <= tolerance:
             return iteration, gap
@@ -62,7 +69,7 @@ def solve_net(
         reach_inward(net, iteration == 0)
         if not root_is_free:
             net.points[0, 0], net.points[0, 1], net.points[0, 2] = root_x, root_y, root_z
-        reach_outward(net)
+        reach_outward(net, 0.0)
         gap = _worst_gap(net)
         if _largest_move(net) < _REST_MOVE * tolerance and iteration > 0:
             return iteration + 1, gap
@@ -88,8 +95,10 @@ def _write_onlies(net: Net) -> None:
 
 @kernel
 def _write_frames(net: Net) -> None:
-    """Write the bones' frames at the start: turned from rest the least, so without twist."""
+    """Write the bones' frames at the start: turned from rest the least, or as a hinge has it."""
     for i in range(1, net.points.shape[0]):
+        if net.joints[i, KIND] == HINGE and net.parents[i] > 0:
+            _turn_to_hinge(net, i)
         _write_rest(net, i, net.scratch[0])
         x, y, z, length = bone(net, net.parents[i], i)
         if length > 0.0:
@@ -97,6 +106,41 @@ def _write_frames(net: Net) -> None:
         else:
             for k in range(9):
                 net.frames[i, k] = net.scratch[0, k]
+        take_side(net, i)
+
+
+@kernel
+def _has_hinges(net: Net) -> bool:
+    for i in range(net.joints.shape[0]):
+        if net.joints[i, KIND] == HINGE:
+            return True
+    return False
+
+
+@kernel
+def _turn_to_hinge(net: Net, i: int) -> None:
+    """Turn the bone that a hinge is on about itself, so that the hinge's bone is in its plane."""
+    parent = net.parents[i]
+    frame, rest = net.frames[parent], net.scratch[0]
+    _write_rest(net, i, rest)
+    x, y, z, _ = bone(net, parent, i)
+    a, b, c = frame[2], frame[5], frame[8]
+    u, v, w = b * z - c * y, c * x - a * z, a * y - b * x
+    if u * u + v * v + w * w < _STRAIGHT:
+        return
+    if net.joints[i, ANGLES] + net.joints[i, ANGLES + 1] < 0.0:
+        u, v, w = -u, -v, -w
+    p, q, r = rest[0], rest[3], rest[6]
+    cosine = p * u + q * v + r * w
+    sine = a * (q * w - r * v) + b * (r * u - p * w) + c * (p * v - q * u)
+    turn = math.atan2(sine, cosine)
+    cosine, sine = math.cos(turn), math.sin(turn)
+    for row in range(0, 9, 3):
+        first, second = frame[row], frame[row + 1]
+        frame[row], frame[row + 1] = (
+            cosine * first + sine * second,
+            cosine * second - sine * first,
+        )
 
 
 @kernel
@@ -132,14 +176,19 @@ def _worst_gap(net: Net) -> float:
 
 
 @kernel
-def reach_outward(net: Net) -> None:
-    """Stage 2: from the root on, every bone at its length and within its limits."""
+def reach_outward(net: Net, bend: float) -> None:
+    """Stage 2: from the root on, every bone at its length and within its limits.
+
+    Hinges keep away from their limits by `bend` [rad], or stay in the middle of a small range.
+    """
     for i in range(1, net.points.shape[0]):
         parent = net.parents[i]
         x, y, z, length = bone(net, parent, i)
         frame, rest, swing = net.frames[i], net.scratch[0], net.scratch[1]
         if length == 0.0:
             x, y, z = frame[2], frame[5], frame[8]
+        if parent > 0:
+            take_side(net, parent)
         _write_rest(net, i, rest)
         a, b, c = into_frame(rest, x, y, z)
         kind = net.joints[i, KIND]
@@ -147,7 +196,9 @@ def reach_outward(net: Net) -> None:
             a, b, c = limit_to_cone(a, b, c, net.joints[i, ANGLES : ANGLES + 4])
         elif kind == HINGE:
             a = 0.0
-            b, c = limit_to_hinge(b, c, net.joints[i, ANGLES], net.joints[i, ANGLES + 1])
+            lower, upper = net.joints[i, ANGLES], net.joints[i, ANGLES + 1]
+            away = min(bend, 0.5 * (upper - lower))
+            b, c = limit_to_hinge(b, c, lower + away, upper - away)
         x, y, z = out_of_frame(rest, a, b, c)
         # The frame that stage 1 left, on the bone's new direction, tells the twist.
         write_swing(frame, x, y, z, net.scratch[2])
