@@ -183,7 +183,7 @@ def selective(jacobian, error, max_step):
     total = np.zeros(jacobian.shape[1])
     for i, sigma in enumerate(s):
         along = u[:, i] @ error
-        if sigma <= 1e-4 or abs(along) <= 1e-4:
+        if sigma <= 1e-9 * np.linalg.norm(jacobian, 2):
             continue
         share = sum(np.linalg.norm(u[b : b + 6, i]) for b in blocks)
         speeds = sum(np.linalg.norm(jacobian[b : b + 6], axis=0) for b in blocks)

@@ -139,7 +139,7 @@ class Status(IntEnum):
 _STATUS_TEXT = {
     Status.CONVERGED: 'every task is within tolerance',
     Status.LIMITED: 'the best pose within the joint limits; some joints are at their limits',
-    Status.STALLED: 'no better pose was found in the steps allowed',
-    Status.UNREACHABLE: 'the best pose near the start; some targets are not met',
+    Status.STALLED: 'the best pose found near the start; some targets are not met',
+    Status.UNREACHABLE: 'some targets are further away than the bones are long',
     Status.FAILED: 'bad input; the previous pose is returned',
 }

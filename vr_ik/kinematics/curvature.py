@@ -23,11 +23,21 @@ couples a dof with its ancestors only, and so fills the same pattern as J^T J; s
 import math
 
 from vr_ik.kinematics.compiled import kernel
-from vr_ik.kinematics.tree import COLUMN_BODY, COLUMN_DOF, COLUMN_PARENT, Ints, PARENT
+from vr_ik.kinematics.tree import (
+    COLUMN_BODY,
+    COLUMN_DOF,
+    COLUMN_PARENT,
+    FREE,
+    Ints,
+    KIND,
+    PARENT,
+)
 from vr_ik.types import Array
 
 # A body's row: the sum of the curvatures of all tasks on it and beyond it, (3, 3) by rows.
 CURVATURE = 9
+# The first rotation among the columns of a floating root.
+_ROOT_TURN = 3
 
 
 @kernel
@@ -129,6 +139,31 @@ def share_curvature(
     second = _dot(columns[later, 3:], bends[earlier])
     dof, other = column_ints[later, COLUMN_DOF], column_ints[earlier, COLUMN_DOF]
     matrix[max(dof, other), paths[min(dof, other), 0]] += 0.5 * (second - first)
+
+
+@kernel
+def share_root_turns(
+    body_ints: Ints, column_ints: Ints, paths: Ints, columns: Array, bends: Array, matrix: Array
+) -> None:
+    """Correct the rotations of a floating root, which are taken along the exponential map."""
+    if body_ints.shape[0] > 0 and body_ints[0, KIND] == FREE:
+        a = _ROOT_TURN
+        share_curvature(column_ints, paths, columns, bends, a, a + 1, matrix)
+        share_curvature(column_ints, paths, columns, bends, a, a + 2, matrix)
+        share_curvature(column_ints, paths, columns, bends, a + 1, a + 2, matrix)
+
+
+@kernel
+def write_dense(paths: Ints, matrix: Array, dense: Array) -> None:
+    """Write the symmetric matrix (n, n) of what is stored by paths."""
+    dense[:] = 0.0
+    for k in range(paths.shape[0]):
+        depth = paths[k, 0]
+        for a in range(depth):
+            other = paths[k, a + 1]
+            dense[k, other] = matrix[k, a]
+            dense[other, k] = matrix[k, a]
+        dense[k, k] = matrix[k, depth]
 
 
 @kernel

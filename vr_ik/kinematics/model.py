@@ -182,7 +182,7 @@ class RobotModel:
         with respect to v in integrate(q, v) at v = 0.
         """
         packed = PackedTasks.of(tasks, self.placement)
-        return cost_derivatives(self.tree, packed, self.checked(q), targets, self.nv)
+        return cost_derivatives(self.tree, packed, self.checked(q), targets)
 
     def integrate(self, q: Array, v: Array) -> Array:
         """Return q moved by the tangent vector v."""

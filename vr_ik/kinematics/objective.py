@@ -159,6 +159,20 @@ def _add_task(weights: Array, residual: Array, c: Array) -> None:
 
 
 @kernel
+def inertia_times(c: Array, s: Array) -> tuple[float, float, float, float, float, float]:
+    """Return force and torque of a composite's inertia that moves with a column."""
+    vx, vy, vz, wx, wy, wz = s[0], s[1], s[2], s[3], s[4], s[5]
+    return (
+        c[0] * vx + wy * c[3] - wz * c[2],
+        c[0] * vy + wz * c[1] - wx * c[3],
+        c[0] * vz + wx * c[2] - wy * c[1],
+        c[2] * vz - c[3] * vy + c[4] * wx + c[7] * wy + c[8] * wz,
+        c[3] * vx - c[1] * vz + c[7] * wx + c[5] * wy + c[9] * wz,
+        c[1] * vy - c[2] * vx + c[8] * wx + c[9] * wy + c[6] * wz,
+    )
+
+
+@kernel
 def write_normal_equations(
     column_ints: Ints, paths: Ints, columns: Array, composites: Array, matrix: Array, rhs: Array
 ) -> None:
@@ -178,12 +192,7 @@ def write_normal_equations(
         dof = column_ints[column, COLUMN_DOF]
         vx, vy, vz, wx, wy, wz = s[0], s[1], s[2], s[3], s[4], s[5]
         rhs[dof] += vx * c[10] + vy * c[11] + vz * c[12] + wx * c[13] + wy * c[14] + wz * c[15]
-        fx = c[0] * vx + wy * c[3] - wz * c[2]
-        fy = c[0] * vy + wz * c[1] - wx * c[3]
-        fz = c[0] * vz + wx * c[2] - wy * c[1]
-        tx = c[2] * vz - c[3] * vy + c[4] * wx + c[7] * wy + c[8] * wz
-        ty = c[3] * vx - c[1] * vz + c[7] * wx + c[5] * wy + c[9] * wz
-        tz = c[1] * vy - c[2] * vx + c[8] * wx + c[9] * wy + c[6] * wz
+        fx, fy, fz, tx, ty, tz = inertia_times(c, s)
         matrix[dof, paths[dof, 0]] += vx * fx + vy * fy + vz * fz + wx * tx + wy * ty + wz * tz
         if column_ints.shape[0] == paths.shape[0]:
             # Without mimic joints a column is a dof, and its row of the matrix is contiguous.

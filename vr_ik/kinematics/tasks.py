@@ -22,8 +22,21 @@ import numpy as np
 from vr_ik.errors import VrIkError
 from vr_ik.kinematics import kernels
 from vr_ik.kinematics.compiled import allocating_kernel
-from vr_ik.kinematics.hessian import gradient_and_hessian
-from vr_ik.kinematics.objective import RESIDUAL, write_residuals
+from vr_ik.kinematics.curvature import (
+    add_curvature,
+    CURVATURE,
+    share_root_turns,
+    write_bends,
+    write_curvatures,
+    write_dense,
+)
+from vr_ik.kinematics.objective import (
+    COMPOSITE,
+    RESIDUAL,
+    write_composites,
+    write_normal_equations,
+    write_residuals,
+)
 from vr_ik.kinematics.tree import Ints, Placement, Tree
 from vr_ik.types import Array, Task
 
@@ -63,14 +76,14 @@ def _check_weights(task: Task) -> None:
 
 
 def cost_derivatives(
-    tree: Tree, tasks: PackedTasks, q: Array, targets: Array, nv: int
+    tree: Tree, tasks: PackedTasks, q: Array, targets: Array
 ) -> tuple[float, Array, Array]:
     """Return the cost of the tasks at q, its gradient (nv,) and its exact Hessian (nv, nv)."""
     return _cost_derivatives(
         tree.body_ints,
         tree.body_floats,
         tree.column_ints,
-        nv,
+        tree.paths,
         tasks.bodies,
         tasks.placements,
         tasks.weights,
@@ -84,7 +97,7 @@ def _cost_derivatives(
     body_ints: Ints,
     body_floats: Array,
     column_ints: Ints,
-    nv: int,
+    paths: Ints,
     task_bodies: Ints,
     placements: Array,
     weights: Array,
@@ -100,7 +113,16 @@ def _cost_derivatives(
     cost = write_residuals(
         poses, task_bodies, placements, weights, targets, reference, np.empty(12), residuals
     )
-    gradient, matrix = gradient_and_hessian(
-        body_ints, column_ints, nv, columns, task_bodies, weights, residuals
-    )
-    return cost, gradient, matrix
+    composites = np.empty((body_ints.shape[0], COMPOSITE))
+    write_composites(body_ints, task_bodies, weights, residuals, composites)
+    matrix, rhs = np.empty(paths.shape), np.empty(paths.shape[0])
+    write_normal_equations(column_ints, paths, columns, composites, matrix, rhs)
+    curvatures = np.empty((body_ints.shape[0], CURVATURE))
+    write_curvatures(body_ints, task_bodies, weights, residuals, curvatures)
+    bends = np.empty((column_ints.shape[0], 3))
+    write_bends(column_ints, columns, composites, curvatures, bends)
+    add_curvature(column_ints, paths, columns, bends, matrix)
+    share_root_turns(body_ints, column_ints, paths, columns, bends, matrix)
+    hessian = np.empty((paths.shape[0], paths.shape[0]))
+    write_dense(paths, matrix, hessian)
+    return cost, -rhs, hessian

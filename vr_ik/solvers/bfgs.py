@@ -21,7 +21,7 @@ from typing import Any
 from vr_ik.config_fields import Config, from_mapping, param
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers import bfgs_kernel
-from vr_ik.solvers.kernel_solver import KernelSolver
+from vr_ik.solvers.kernel_solver import KernelSolver, NOTHING
 from vr_ik.types import Task
 
 
@@ -63,4 +63,4 @@ class Bfgs(KernelSolver):
             self.options.cost_tolerance,
         )
         size = bfgs_kernel.work_size(self.tree, len(tasks), model.nq, model.nv)
-        self.bind(bfgs_kernel.solve, settings, size, (self.ball_joints('euler'),))
+        self.bind(bfgs_kernel.solve, settings, size, (self.ball_joints('euler'), NOTHING, NOTHING))

@@ -15,17 +15,18 @@
 """Compiled BFGS within the joint limits: a quasi-Newton method, one call a solve.
 
 The method that K. Erleben and S. Andrews 2018 compare the exact Hessian with: an estimate of the
-inverse Hessian is updated from the change of the gradient in each step (J. Nocedal and S. J.
+inverse Hessian, at first one over the diagonal of J^T J, is updated from the change of the
+gradient in each step (J. Nocedal and S. J.
 Wright, "Numerical optimization", 2006, equation 6.17), and a line search makes each step lower the
 cost. Joints that the gradient presses against a limit are left out of a step; the rest of it is
 followed along the limits.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
-from vr_ik.kinematics.objective import COMPOSITE, RESIDUAL, write_composites
+from vr_ik.kinematics.objective import COMPOSITE, inertia_times, RESIDUAL, write_composites
 from vr_ik.kinematics.tree import COLUMN_BODY, COLUMN_DOF, Ints, Tree
 from vr_ik.solvers.box_step import FREE
 from vr_ik.solvers.solve_state import (
@@ -38,15 +39,12 @@ from vr_ik.solvers.solve_state import (
     final_status,
     has_posture,
     hold_pressed,
-    poses_finite,
     Problem,
-    shapes_fit,
+    run,
     take,
     wrap_blocked,
     write_bounds,
     write_columns,
-    write_result,
-    write_start,
 )
 from vr_ik.types import Array
 
@@ -57,8 +55,10 @@ _MAX_SHORTENINGS = 25
 _MOST_SHORTENED, _LEAST_SHORTENED = 0.1, 0.5
 # Cosine between step and change of the gradient below which the estimate is not updated.
 _NO_CURVATURE = 1e-10
-# Largest entry of a step along the gradient, whose length nothing is known about [rad].
+# Largest entry of a step by a fresh estimate, which knows nothing of how dofs act together [rad].
 _FIRST_STEP = 0.1
+# Of the largest entry of a diagonal: smaller ones count as this.
+_LEAST_SCALE = 1e-2
 
 
 class Work(NamedTuple):
@@ -79,6 +79,8 @@ class Work(NamedTuple):
     direction: Array
     step: Array
     product: Array
+    scales: Array
+    """One over the diagonal of J^T J."""
     q: Array
     q_try: Array
     reference: Array
@@ -88,7 +90,7 @@ class Work(NamedTuple):
 def work_size(tree: Tree, tasks: int, nq: int, nv: int) -> int:
     """Return how many floats of work space a solve needs."""
     bodies, columns = len(tree.body_ints), len(tree.column_ints)
-    per_body, per_dof = 12 + COMPOSITE, nv + 8
+    per_body, per_dof = 12 + COMPOSITE, nv + 9
     return bodies * per_body + columns * 6 + tasks * RESIDUAL + nv * per_dof + 2 * nq + 15
 
 
@@ -102,7 +104,7 @@ def _carve(work: Array, p: Problem, nq: int) -> Work:
     c = b + bodies * COMPOSITE
     d = c + tasks * RESIDUAL
     e = d + nv * nv
-    f = e + 8 * nv
+    f = e + 9 * nv
     g = f + 2 * nq
     return Work(
         take(work, 0, bodies, 12),
@@ -117,7 +119,8 @@ def _carve(work: Array, p: Problem, nq: int) -> Work:
         work[e + 4 * nv : e + 5 * nv],
         work[e + 5 * nv : e + 6 * nv],
         work[e + 6 * nv : e + 7 * nv],
-        work[e + 7 * nv : f],
+        work[e + 7 * nv : e + 8 * nv],
+        work[e + 8 * nv : f],
         work[f : f + nq],
         work[f + nq : g],
         work[g : g + 3],
@@ -149,10 +152,43 @@ def _sum_pulls(column_ints: Ints, columns: Array, composites: Array, rhs: Array)
 
 
 @kernel
-def _reset(inverse: Array, value: float) -> None:
+def _reset(inverse: Array, scales: Array) -> None:
+    """Begin the estimate anew: each dof by itself, at its own scale."""
     for i in range(inverse.shape[0]):
         for j in range(inverse.shape[0]):
-            inverse[i, j] = value if i == j else 0.0
+            inverse[i, j] = scales[i] if i == j else 0.0
+
+
+@inlined_kernel
+def _write_scales(p: Problem, w: Work) -> None:
+    """Write one over the diagonal of J^T J about w.q, where columns and composites are written.
+
+    Dofs differ by orders of magnitude in how far they move the tasks; the identity would take a
+    metre of the root for as much as a radian of a finger.
+    """
+    _write_diagonal(p.column_ints, w.columns, w.composites, w.scales)
+    first_v = w.scales.shape[0] - p.joints.shape[0]
+    for j in range(p.joints.shape[0]):
+        w.scales[first_v + j] += p.joints[j, 3]
+    largest = 0.0
+    for dof in range(w.scales.shape[0]):
+        largest = max(largest, w.scales[dof])
+    for dof in range(w.scales.shape[0]):
+        w.scales[dof] = 1.0 / max(w.scales[dof], _LEAST_SCALE * largest, 1e-300)
+
+
+@kernel
+def _write_diagonal(column_ints: Ints, columns: Array, composites: Array, diagonal: Array) -> None:
+    """Write the diagonal of J^T J, as far as one column makes it (mimic joints have several)."""
+    diagonal[:] = 0.0
+    for column in range(column_ints.shape[0]):
+        body = column_ints[column, COLUMN_BODY]
+        if body >= 0:
+            dof = column_ints[column, COLUMN_DOF]
+            s = columns[column]
+            fx, fy, fz, tx, ty, tz = inertia_times(composites[body], s)
+            linear = s[0] * fx + s[1] * fy + s[2] * fz
+            diagonal[dof] += linear + s[3] * tx + s[4] * ty + s[5] * tz
 
 
 @kernel
@@ -176,27 +212,29 @@ def update_inverse(
 ) -> None:
     """Update the estimate from a step and the change of the gradient (equation 6.17).
 
-    A fresh estimate is scaled to the curvature of the step first (equation 6.20). Without positive
-    curvature there is nothing to learn.
+    A fresh estimate, a diagonal, is scaled to the curvature of the step first (as in equation
+    6.20, in the estimate's own measure). Without positive curvature there is nothing to learn.
     """
     n = step.shape[0]
-    curvature = step_square = change_square = 0.0
+    curvature = step_square = change_square = through = 0.0
     for i in range(n):
         change = rhs_before[i] - rhs[i]
         curvature += step[i] * change
         step_square += step[i] * step[i]
         change_square += change * change
-    if not curvature > _NO_CURVATURE * math.sqrt(step_square * change_square):
-        return
-    if fresh:
-        _reset(inverse, curvature / change_square)
-    through = 0.0
-    for i in range(n):
         total = 0.0
         for j in range(n):
             total += inverse[i, j] * (rhs_before[j] - rhs[j])
         product[i] = total
-        through += (rhs_before[i] - rhs[i]) * total
+        through += change * total
+    if not curvature > _NO_CURVATURE * math.sqrt(step_square * change_square):
+        return
+    if fresh:
+        scale = curvature / through
+        for i in range(n):
+            inverse[i, i] *= scale
+            product[i] *= scale
+        through = curvature
     outer = (1.0 + through / curvature) / curvature
     for i in range(n):
         for j in range(n):
@@ -231,8 +269,9 @@ def _descend(p: Problem, w: Work) -> tuple[float, int, float]:
         return FAILED, 0, cost
     pulled = has_posture(p)
     fresh = True
-    _reset(w.inverse, 1.0)
     _write_gradient(p, w)
+    _write_scales(p, w)
+    _reset(w.inverse, w.scales)
     for iteration in range(int(p.settings[0])):
         met = errors_within(w.residuals, p.weights, p.settings[1], p.settings[2])
         if (met and not pulled) or cost <= p.settings[4]:
@@ -257,56 +296,16 @@ def _descend(p: Problem, w: Work) -> tuple[float, int, float]:
             # Along the gradient itself nothing is gained only at a minimum.
             resting = resting or fresh
             fresh = True
-            _reset(w.inverse, 1.0)
             evaluate(p, w, w.q)
+            _write_gradient(p, w)
+            _write_scales(p, w)
+            _reset(w.inverse, w.scales)
         if resting:
             return final_status(p, w, True), iteration + 1, cost
     return final_status(p, w, False), int(p.settings[0]), cost
 
 
 @kernel
-def solve(
-    body_ints: Ints,
-    body_floats: Array,
-    column_ints: Ints,
-    paths: Ints,
-    task_bodies: Ints,
-    task_placements: Array,
-    weights: Array,
-    joints: Array,
-    balls: Ints,
-    settings: Array,
-    work: Array,
-    targets: Array,
-    q_start: Array,
-    values: Array,
-) -> bool:
-    """Solve from q_start and write q, status, iterations, cost and errors into `values`.
-
-    Returns False, and does nothing, where the shapes of targets or q_start are wrong.
-    """
-    if not shapes_fit(task_bodies, targets, q_start, values):
-        return False
-    first_q = 7 if q_start.shape[0] - joints.shape[0] == 7 else 0
-    p = Problem(
-        body_ints,
-        body_floats,
-        column_ints,
-        paths,
-        task_bodies,
-        task_placements,
-        weights,
-        targets,
-        joints,
-        settings,
-        balls,
-        first_q,
-    )
-    w = _carve(work, p, q_start.shape[0])
-    if write_start(q_start, first_q, joints, w.q) and poses_finite(targets):
-        status, iterations, cost = _descend(p, w)
-    else:
-        status, iterations, cost = FAILED, 0, math.inf
-        evaluate(p, w, w.q)
-    write_result(w.q, status, iterations, cost, w.residuals, values)
-    return True
+def solve(*given: Any) -> bool:
+    """Solve by this method; see `solve_state.run`."""
+    return run(_carve, _descend, given)

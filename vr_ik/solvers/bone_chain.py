@@ -28,7 +28,7 @@ import numpy as np
 
 from vr_ik.kinematics.compiled import allocating_kernel, kernel
 from vr_ik.kinematics.kernels import compose
-from vr_ik.solvers.jacobian_steps import TRUNCATED, write_normal_step, write_singular_step
+from vr_ik.solvers.jacobian_steps import TRUNCATED, write_dual_step, write_singular_step
 from vr_ik.solvers.task_jacobian import TASK_ROWS
 from vr_ik.types import Array
 
@@ -87,17 +87,8 @@ def _write_step(rule: int, parameter: float, jacobian: Array, error: Array, step
             step,
         )
         return
-    paths = np.zeros((dofs, dofs + 1), np.int64)
-    matrix, rhs = np.zeros((dofs, dofs)), np.zeros(dofs)
-    for i in range(dofs):
-        paths[i, 0] = i
-        paths[i, 1:] = np.arange(dofs)
-        for row in range(rows):
-            rhs[i] += jacobian[row, i] * error[row]
-            for k in range(i + 1):
-                matrix[i, k] += jacobian[row, i] * jacobian[row, k]
-    factor = np.empty((dofs, dofs))
-    write_normal_step(rule, parameter, paths, matrix, rhs, np.zeros(dofs), factor, scratch, step)
+    gram = np.empty((rows, rows))
+    write_dual_step(rule, parameter, jacobian, error, gram, np.empty(rows), step)
 
 
 @allocating_kernel

@@ -55,12 +55,8 @@ class GeometricSolver(KernelSolver):
         """Prepare all buffers; `options` are the fields of `Options`."""
         super().__init__(model, tasks)
         self.options = from_mapping(self.Options, options)
-        # The tree's four arrays come first in what the base has placed.
-        self._bodies = np.asarray(self._given[4], np.int64)
-        placements = np.asarray(self._given[5], np.float64)
-        self.points = joint_points(self.tree, self._bodies, placements, _slides(model))
-        tasks_given = (self._bodies, placements, self.weights, self.joints)
-        self._given = (*self.tree, *tasks_given, *self.points, self._params())
+        self.points = joint_points(self.tree, self.task_bodies)
+        self._given = (*self._given, *self.points, self._params())
         settings = (
             self.options.max_iterations,
             self.options.position_tolerance,
@@ -79,10 +75,3 @@ class GeometricSolver(KernelSolver):
     def _variant(self) -> float:
         """Return the number that tells variants of the method apart."""
         return 0.0
-
-
-def _slides(model: RobotModel) -> Array:
-    """Return how far from zero each coordinate may be, for what slides [m]."""
-    slides = np.full(model.nq, np.inf)
-    slides[model.first_q :] = np.maximum(np.abs(model.lower), np.abs(model.upper))
-    return slides

@@ -24,7 +24,7 @@ import math
 from typing import Any
 
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
-from vr_ik.kinematics.tree import FREE, KIND, Q_INDEX, REVOLUTE
+from vr_ik.kinematics.tree import KIND, Q_INDEX, REVOLUTE
 from vr_ik.solvers.geometric_state import (
     BENDS,
     BEST,
@@ -42,8 +42,8 @@ from vr_ik.solvers.geometric_state import (
     Work,
     write_loads,
 )
-from vr_ik.solvers.hinge_moves import to_world
 from vr_ik.solvers.joint_steps import is_own
+from vr_ik.solvers.reach import is_out_of_reach
 from vr_ik.solvers.solve_state import (
     CONVERGED,
     copy,
@@ -152,9 +152,9 @@ def judge(p: Problem, w: Work, iteration: int) -> float:
         return CONVERGED
     status = -1.0
     if iteration >= int(p.settings[MAX_ITERATIONS]):
-        status = STALLED
+        status = resting_status(p, 0.0)
     if notes[IDLE] > _PATIENCE or notes[LARGEST_STEP] <= p.settings[STEP]:
-        resting = resting_status(p, w, max(notes[BEST_HELD], notes[HELD]))
+        resting = resting_status(p, max(notes[BEST_HELD], notes[HELD]))
         if status >= 0.0 or notes[BENDS] >= _MAX_BENDS or resting == UNREACHABLE:
             status = resting
         else:
@@ -169,26 +169,11 @@ def judge(p: Problem, w: Work, iteration: int) -> float:
 
 
 @kernel
-def resting_status(p: Problem, w: Work, held: float) -> float:
+def resting_status(p: Problem, held: float) -> float:
     """Say why the joints rest short of the targets: too far, limits, or the method is stuck."""
-    for task in range(p.task_bodies.shape[0]):
-        if p.weights[task, 0] > 0.0 and _is_too_far(p, w, task):
-            return UNREACHABLE
+    if is_out_of_reach(p.reach, p.task_placements, p.weights, p.targets, p.settings[POSITION]):
+        return UNREACHABLE
     return LIMITED if held > 0.0 else STALLED
-
-
-@kernel
-def _is_too_far(p: Problem, w: Work, task: int) -> bool:
-    """Tell whether a target is further from the first joint than all bones together reach."""
-    if p.task_bodies[task] < 0:
-        return True
-    first = p.lists[p.chains[task]]
-    if first >= p.body_ints.shape[0] or p.body_ints[first, KIND] == FREE:
-        return False
-    x, y, z = to_world(w.poses[first], 0.0, 0.0, p.centres[first])
-    x, y, z = p.targets[task, 0, 3] - x, p.targets[task, 1, 3] - y, p.targets[task, 2, 3] - z
-    reach = p.reaches[task] + p.settings[POSITION]
-    return x * x + y * y + z * z > reach * reach
 
 
 @kernel

@@ -36,7 +36,7 @@ NOTES = 8
 
 
 class Problem(NamedTuple):
-    """What is given; see `kinematics.tree` and `joint_points` for the rows."""
+    """What is given; see `kinematics.tree`, `reach` and `joint_points` for the rows."""
 
     body_ints: Ints
     body_floats: Array
@@ -45,11 +45,11 @@ class Problem(NamedTuple):
     weights: Array
     joints: Array
     """(n, 4): lower and upper limit first."""
+    reach: Array
     points: Ints
     lists: Ints
     chains: Ints
     centres: Array
-    reaches: Array
     params: Array
     """What only one method reads."""
     settings: Array

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 from vr_ik.config_fields import Config, from_mapping, param
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers import jacobian_kernel, jacobian_steps
-from vr_ik.solvers.kernel_solver import ball_joints_param, KernelSolver
+from vr_ik.solvers.kernel_solver import ball_joints_param, KernelSolver, NOTHING
 from vr_ik.types import Task
 
 
@@ -124,7 +124,7 @@ class JacobianSolver(KernelSolver):
         )
         size = jacobian_kernel.work_size(self.tree, len(tasks), model.nq, model.nv, self.RULE)
         balls = self.ball_joints(self.options.ball_joints)
-        self.bind(jacobian_kernel.solve, settings, size, (balls,))
+        self.bind(jacobian_kernel.solve, settings, size, (balls, NOTHING, NOTHING))
 
 
 class JacobianTranspose(JacobianSolver):

@@ -21,12 +21,17 @@ the step no longer changes and gains no more. The best configuration seen is the
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.objective import COMPOSITE, RESIDUAL
-from vr_ik.kinematics.tree import Ints, Tree
-from vr_ik.solvers.jacobian_steps import TRUNCATED, write_normal_step, write_singular_step
+from vr_ik.kinematics.tree import Tree
+from vr_ik.solvers.jacobian_steps import (
+    TRUNCATED,
+    write_dual_step,
+    write_normal_step,
+    write_singular_step,
+)
 from vr_ik.solvers.solve_state import (
     advance,
     CONVERGED,
@@ -36,15 +41,11 @@ from vr_ik.solvers.solve_state import (
     FAILED,
     LIMITED,
     linearize,
-    poses_finite,
     Problem,
-    shapes_fit,
+    run,
     STALLED,
     take,
-    UNREACHABLE,
     write_columns,
-    write_result,
-    write_start,
 )
 from vr_ik.solvers.task_jacobian import TASK_ROWS, write_task_jacobian
 from vr_ik.types import Array
@@ -84,10 +85,17 @@ class Work(NamedTuple):
     pose: Array
 
 
+@kernel
+def jacobian_rows(tasks: int, nv: int, rule: int) -> int:
+    """Return the rows of J where the rule works on it: as it must, or as they are fewer."""
+    rows = TASK_ROWS * tasks
+    return rows if rule >= TRUNCATED or rows < nv else 0
+
+
 def work_size(tree: Tree, tasks: int, nq: int, nv: int, rule: int) -> int:
     """Return how many floats of work space a solve needs."""
     bodies, columns, width = len(tree.body_ints), len(tree.column_ints), tree.paths.shape[1]
-    rows = TASK_ROWS * tasks if rule >= TRUNCATED else 0
+    rows = jacobian_rows(tasks, nv, rule)
     rank = min(rows, nv)
     return (
         bodies * (12 + COMPOSITE)
@@ -108,7 +116,7 @@ def _carve(work: Array, p: Problem, nq: int) -> Work:
     """Cut the work space into its buffers."""
     bodies, columns, tasks = p.body_ints.shape[0], p.column_ints.shape[0], p.task_bodies.shape[0]
     nv, width = p.paths.shape
-    rows = TASK_ROWS * tasks if p.settings[4] >= TRUNCATED else 0
+    rows = jacobian_rows(tasks, nv, int(p.settings[4]))
     rank = min(rows, nv)
     a = bodies * 12
     b = a + columns * 6
@@ -154,7 +162,7 @@ def _carve(work: Array, p: Problem, nq: int) -> Work:
 def _write_step(p: Problem, w: Work) -> None:
     """Write the next step of the chosen rule from the poses and residuals at w.q."""
     rule, parameter = int(p.settings[4]), p.settings[5]
-    if rule < TRUNCATED:
+    if w.jacobian.shape[0] == 0:
         linearize(p, w)
         write_normal_step(
             rule, parameter, p.paths, w.matrix, w.rhs, w.held, w.factor, w.scratch, w.step
@@ -171,6 +179,9 @@ def _write_step(p: Problem, w: Work) -> None:
         w.jacobian,
         w.error,
     )
+    if rule < TRUNCATED:
+        write_dual_step(rule, parameter, w.jacobian, w.error, w.rotation, w.along, w.step)
+        return
     write_singular_step(
         rule,
         parameter,
@@ -203,6 +214,10 @@ def _descend(p: Problem, w: Work) -> tuple[float, int, float]:
     cost = evaluate(p, w, w.q)
     if not math.isfinite(cost):
         return FAILED, 0, cost
+    w.held[:] = 0.0
+    for i in range(w.rotation.shape[0]):
+        for j in range(w.rotation.shape[0]):
+            w.rotation[i, j] = 1.0 if i == j else 0.0
     best = cost
     copy(w.q, w.q_best)
     w.step_before[:] = math.inf
@@ -241,7 +256,7 @@ def _final_status(p: Problem, w: Work, resting: bool) -> float:
         error += p.weights[task, 0] * (r[3] ** 2 + r[4] ** 2 + r[5] ** 2)
         error += p.weights[task, 1] * (r[6] ** 2 + r[7] ** 2 + r[8] ** 2)
     first_v = w.rhs.shape[0] - p.joints.shape[0]
-    status = UNREACHABLE
+    status = STALLED
     for dof in range(w.rhs.shape[0]):
         # The cosine between the errors and what this joint can do about them.
         pull = w.rhs[dof] / math.sqrt(w.matrix[dof, p.paths[dof, 0]] * error + 1e-300)
@@ -260,52 +275,6 @@ def _at_limit(p: Problem, w: Work, joint: int, pull: float) -> bool:
 
 
 @kernel
-def solve(
-    body_ints: Ints,
-    body_floats: Array,
-    column_ints: Ints,
-    paths: Ints,
-    task_bodies: Ints,
-    task_placements: Array,
-    weights: Array,
-    joints: Array,
-    balls: Ints,
-    settings: Array,
-    work: Array,
-    targets: Array,
-    q_start: Array,
-    values: Array,
-) -> bool:
-    """Solve from q_start and write q, status, iterations, cost and errors into `values`.
-
-    Returns False, and does nothing, where the shapes of targets or q_start are wrong.
-    """
-    if not shapes_fit(task_bodies, targets, q_start, values):
-        return False
-    first_q = 7 if q_start.shape[0] - joints.shape[0] == 7 else 0
-    p = Problem(
-        body_ints,
-        body_floats,
-        column_ints,
-        paths,
-        task_bodies,
-        task_placements,
-        weights,
-        targets,
-        joints,
-        settings,
-        balls,
-        first_q,
-    )
-    w = _carve(work, p, q_start.shape[0])
-    w.held[:] = 0.0
-    for i in range(w.rotation.shape[0]):
-        for j in range(w.rotation.shape[0]):
-            w.rotation[i, j] = 1.0 if i == j else 0.0
-    if write_start(q_start, first_q, joints, w.q) and poses_finite(targets):
-        status, iterations, cost = _descend(p, w)
-    else:
-        status, iterations, cost = FAILED, 0, math.inf
-        evaluate(p, w, w.q)
-    write_result(w.q, status, iterations, cost, w.residuals, values)
-    return True
+def solve(*given: Any) -> bool:
+    """Solve by this method; see `solve_state.run`."""
+    return run(_carve, _descend, given)

@@ -34,9 +34,6 @@ from vr_ik.types import Array
 TRANSPOSE, PSEUDOINVERSE, DAMPED, TRUNCATED, DAMPED_SINGULAR, SELECTIVE = range(6)
 # Below this share of the largest a singular value is rounding.
 _NO_SINGULAR_VALUE = 1e-9
-# Singular values and errors along them that selective damping leaves out, as the code of Caserman
-# et al. does.
-_NEAR_ZERO = 1e-4
 # Of the mean diagonal of J^T J: the undamped inverse is the limit of the damped one.
 _VANISHING = 1e-12
 
@@ -60,6 +57,89 @@ def write_normal_step(
         pseudoinverse_step(paths, matrix, rhs, parameter, held, factor, scratch, step)
     else:
         damped_step(paths, matrix, rhs, parameter, held, factor, scratch, step)
+
+
+@kernel
+def write_dual_step(
+    rule: int, parameter: float, jacobian: Array, error: Array, gram: Array, y: Array, step: Array
+) -> None:
+    """Write the same step on J (r, n) itself, by J J^T: for fewer rows than dofs.
+
+    J^T (J J^T + damping^2)^-1 e is (J^T J + damping^2)^-1 J^T e.
+    """
+    if rule == TRANSPOSE:
+        _times_transposed(jacobian, error, 1.0, step)
+        numerator, denominator = _square(step), 0.0
+        for row in range(y.shape[0]):
+            moved = 0.0
+            for dof in range(step.shape[0]):
+                moved += jacobian[row, dof] * step[dof]
+            denominator += moved * moved
+        alpha = min(parameter, numerator / denominator) if denominator > 0.0 else parameter
+        for dof in range(step.shape[0]):
+            step[dof] *= alpha
+        return
+    trace = 0.0
+    for i in range(y.shape[0]):
+        for j in range(i + 1):
+            total = 0.0
+            for dof in range(step.shape[0]):
+                total += jacobian[i, dof] * jacobian[j, dof]
+            gram[i, j] = total
+        trace += gram[i, i]
+    square, gain = parameter * parameter, 1.0
+    if rule == PSEUDOINVERSE:
+        square, gain = _VANISHING * trace / max(step.shape[0], 1), parameter
+    if _solve_gram(gram, square, error, y):
+        _times_transposed(jacobian, y, gain, step)
+    else:
+        step[:] = 0.0
+
+
+@kernel
+def _solve_gram(gram: Array, square: float, error: Array, y: Array) -> bool:
+    """Write (gram + square)^-1 e by Cholesky, in place; False where that is not defined."""
+    n = y.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            total = gram[i, j] + (square if i == j else 0.0)
+            for k in range(j):
+                total -= gram[i, k] * gram[j, k]
+            if i > j:
+                gram[i, j] = total / gram[j, j]
+            elif total > 0.0:
+                gram[i, i] = math.sqrt(total)
+            else:
+                return False
+    for i in range(n):
+        y[i] = error[i]
+        for k in range(i):
+            y[i] -= gram[i, k] * y[k]
+        y[i] /= gram[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            y[i] -= gram[k, i] * y[k]
+        y[i] /= gram[i, i]
+    return True
+
+
+@kernel
+def _times_transposed(jacobian: Array, rows: Array, factor: float, out: Array) -> None:
+    """Write factor J^T rows."""
+    out[:] = 0.0
+    for row in range(jacobian.shape[0]):
+        share = factor * rows[row]
+        if share != 0.0:
+            for dof in range(out.shape[0]):
+                out[dof] += share * jacobian[row, dof]
+
+
+@kernel
+def _square(vector: Array) -> float:
+    total = 0.0
+    for value in vector:
+        total += value * value
+    return total
 
 
 @kernel
@@ -208,8 +288,9 @@ def selective_step(
     joint moves by more than max_step.
     """
     step[:] = 0.0
+    nothing = _NO_SINGULAR_VALUE * _largest(values)
     for i in range(values.shape[0]):
-        if values[i] <= _NEAR_ZERO or abs(along[i]) <= _NEAR_ZERO:
+        if values[i] <= nothing:
             continue
         moved = 0.0
         for j in range(step.shape[0]):

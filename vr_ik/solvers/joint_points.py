@@ -54,16 +54,12 @@ class JointPoints(NamedTuple):
     """(n_tasks + 1,): where each task's way begins in `lists`; the last entry ends the last."""
     centres: Array
     """(n_bodies,): place of the centre on the joint's axis, from the body's origin [m]."""
-    reaches: Array
-    """(n_tasks,): the length of the way from the first centre to the task's point [m]."""
 
 
-def joint_points(
-    tree: Tree, task_bodies: Ints, task_placements: Array, ranges: Array
-) -> JointPoints:
-    """Return the points of a tree and of its tasks; `ranges` (nq,) [m] bounds prismatic joints."""
+def joint_points(tree: Tree, task_bodies: Ints) -> JointPoints:
+    """Return the points of a tree and of its tasks."""
     n = len(tree.body_ints)
-    centres = _centres(tree)
+    centres = joint_centres(tree)
     children: list[list[int]] = [[] for _ in range(n)]
     for body in range(n):
         if tree.body_ints[body, PARENT] >= 0:
@@ -86,14 +82,10 @@ def joint_points(
         own = dofs[tree.column_ints[:, COLUMN_BODY] == body]
         bodies[body, DRIVES] = all((dofs == dof).sum() == 1 for dof in own)
     lists = np.array([point for part in parts for point in part], np.int64)
-    reaches = [
-        _reach(tree, centres, task_bodies[task], task_placements[task], ranges)
-        for task in range(len(task_bodies))
-    ]
-    return JointPoints(bodies, lists, starts[2 * n :], centres, np.array(reaches, np.float64))
+    return JointPoints(bodies, lists, starts[2 * n :], centres)
 
 
-def _centres(tree: Tree) -> Array:
+def joint_centres(tree: Tree) -> Array:
     """Return each centre's place on its axis: where axes meet, else nearest to the one before."""
     n = len(tree.body_ints)
     centres = np.full(n, np.nan)
@@ -129,7 +121,8 @@ def _axis_in_parent(tree: Tree, body: int) -> tuple[Array, Array]:
     return row[9:12], row[:9].reshape(3, 3)[:, 2]
 
 
-def _centre_in_parent(tree: Tree, centres: Array, body: int) -> Array:
+def centre_in_parent(tree: Tree, centres: Array, body: int) -> Array:
+    """Return a joint's centre in the frame of the body before it (the world, of the first)."""
     origin, axis = _axis_in_parent(tree, body)
     return origin + centres[body] * axis
 
@@ -140,7 +133,7 @@ def _is_at_parent(tree: Tree, centres: Array, body: int) -> bool:
     if parent < 0 or tree.body_ints[body, KIND] != REVOLUTE:
         return False
     meeting = np.array([0.0, 0.0, centres[parent]])
-    return bool(np.linalg.norm(_centre_in_parent(tree, centres, body) - meeting) < _SAME)
+    return bool(np.linalg.norm(centre_in_parent(tree, centres, body) - meeting) < _SAME)
 
 
 def _previous(tree: Tree, same: list[bool], body: int) -> int:
@@ -173,25 +166,3 @@ def _chain(tree: Tree, same: list[bool], task: int, body: int) -> list[int]:
     """Return the points on the way from the root to a task, its own the last."""
     bodies = [body for body in reversed(_way(tree, body)) if not same[body]]
     return [*bodies, len(tree.body_ints) + task]
-
-
-def _reach(tree: Tree, centres: Array, body: int, placement: Array, ranges: Array) -> float:
-    """Return how far a task's point can be from the first centre at most."""
-    if body < 0:
-        return 0.0
-    reach = float(np.linalg.norm(placement[9:12] - (0.0, 0.0, centres[body])))
-    while tree.body_ints[body, PARENT] >= 0:
-        parent = tree.body_ints[body, PARENT]
-        meeting = np.array([0.0, 0.0, centres[parent]])
-        reach += float(np.linalg.norm(_centre_in_parent(tree, centres, body) - meeting))
-        reach += _slide(tree, body, ranges)
-        body = parent
-    return reach + _slide(tree, body, ranges)
-
-
-def _slide(tree: Tree, body: int, ranges: Array) -> float:
-    kind, q_index = tree.body_ints[body, KIND], tree.body_ints[body, 2]
-    if kind == REVOLUTE:
-        return 0.0
-    row = tree.body_floats[body]
-    return float(abs(row[12]) * ranges[q_index] + abs(row[13])) if kind == 1 else np.inf

@@ -26,7 +26,11 @@ from vr_ik.kinematics.tasks import PackedTasks
 from vr_ik.kinematics.tree import Ints, prune_tree
 from vr_ik.solvers.ball_joints import find_ball_joints
 from vr_ik.solvers.base import SolveResult
+from vr_ik.solvers.reach import reach_rows
 from vr_ik.types import Array, Task
+
+NOTHING: Array = np.zeros(0)
+"""In the place of what a method alone reads, for one that reads nothing more."""
 
 
 def ball_joints_param() -> Any:
@@ -59,7 +63,8 @@ class KernelSolver:
         self._nq = model.nq
         self._targets_shape = (len(tasks), 4, 4)
         self._size = SolveResult.size(model.nq, len(tasks))
-        tasks_given = (self.task_bodies, self.placements, self.weights, self.joints)
+        reach = reach_rows(self.tree, self.task_bodies, _slides(model))
+        tasks_given = (self.task_bodies, self.placements, self.weights, self.joints, reach)
         self._given: tuple[Array | Ints, ...] = (*self.tree, *tasks_given)
 
     def bind(
@@ -112,3 +117,10 @@ class KernelSolver:
         if converted[0].ndim != 1 or converted[1].ndim != 3:
             raise VrIkError('q_start must be a vector, and targets an array of 4x4 poses.')
         return self.solve(*converted)
+
+
+def _slides(model: RobotModel) -> Array:
+    """Return how far from zero each coordinate may be, for what slides [m]."""
+    slides = np.full(model.nq, np.inf)
+    slides[model.first_q :] = np.maximum(np.abs(model.lower), np.abs(model.upper))
+    return slides

@@ -77,7 +77,9 @@ class LevenbergMarquardt(KernelSolver):
             self.options.restarts,
         )
         size = lm_state.work_size(self.tree, len(tasks), model.nq, model.nv)
-        self.bind(lm_kernel.solve, settings, size, (self.clearances(), self.retry()))
+        # Hinges move one by one here, those of a ball joint too.
+        balls = self.ball_joints('euler')
+        self.bind(lm_kernel.solve, settings, size, (balls, self.clearances(), self.retry()))
 
     def clearances(self) -> Array:
         """Return the points that are to stay out of other bodies, as `clearance` reads them."""

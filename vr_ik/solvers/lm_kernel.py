@@ -21,9 +21,9 @@ minimises the damped quadratic model within the joint limits (`box_step`).
 """
 
 import math
+from typing import Any
 
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
-from vr_ik.kinematics.tree import Ints
 from vr_ik.solvers.box_step import bounded_step, FREE
 from vr_ik.solvers.clearance import add_clearances, clearance_cost
 from vr_ik.solvers.lm_state import carve, Work
@@ -38,16 +38,12 @@ from vr_ik.solvers.solve_state import (
     has_posture,
     LIMITED,
     linearize,
-    poses_finite,
     predicted_gain,
     Problem,
-    shapes_fit,
+    run,
     STALLED,
-    UNREACHABLE,
     wrap_blocked,
     write_bounds,
-    write_result,
-    write_start,
 )
 from vr_ik.types import Array
 
@@ -132,7 +128,7 @@ def _resting_status(p: Problem, w: Work) -> float:
     for dof in range(w.held.shape[0]):
         if w.held[dof] != FREE:
             return LIMITED
-    return UNREACHABLE
+    return STALLED
 
 
 @inlined_kernel
@@ -248,52 +244,16 @@ def _adapted(factor: float, gain: float) -> float:
     return min(factor * 4.0, _MAX_FACTOR) if gain < 0.1 else factor
 
 
-@kernel
-def solve(
-    body_ints: Ints,
-    body_floats: Array,
-    column_ints: Ints,
-    paths: Ints,
-    task_bodies: Ints,
-    task_placements: Array,
-    weights: Array,
-    joints: Array,
-    clearances: Array,
-    retry: Array,
-    settings: Array,
-    work: Array,
-    targets: Array,
-    q_start: Array,
-    values: Array,
-) -> bool:
-    """Solve from q_start and write q, status, iterations, cost and errors into `values`.
+@inlined_kernel
+def _solve(p: Problem, w: Work) -> tuple[float, int, float]:
+    """Search, and once more from a natural posture where that is due."""
+    status, iterations, cost = _search(p, w)
+    if is_due(p.more, w.residuals, p.weights):
+        status, iterations, cost = _retried(p, w, p.more, status, iterations, cost)
+    return status, iterations, cost
 
-    Returns False, and does nothing, where the shapes of targets or q_start are wrong.
-    """
-    if not shapes_fit(task_bodies, targets, q_start, values):
-        return False
-    first_q = 7 if q_start.shape[0] - joints.shape[0] == 7 else 0
-    p = Problem(
-        body_ints,
-        body_floats,
-        column_ints,
-        paths,
-        task_bodies,
-        task_placements,
-        weights,
-        targets,
-        joints,
-        settings,
-        paths[:0],  # Hinges move one by one here, those of a ball joint too.
-        first_q,
-    )
-    w = carve(work, p, q_start.shape[0], clearances)
-    if write_start(q_start, first_q, joints, w.q) and poses_finite(targets):
-        status, iterations, cost = _search(p, w)
-        if is_due(retry, w.residuals, weights):
-            status, iterations, cost = _retried(p, w, retry, status, iterations, cost)
-    else:
-        status, iterations, cost = FAILED, 0, math.inf
-        evaluate(p, w, w.q)
-    write_result(w.q, status, iterations, cost, w.residuals, values)
-    return True
+
+@kernel
+def solve(*given: Any) -> bool:
+    """Solve by this method; see `solve_state.run`. `extra` are clearances, `more` the retry."""
+    return run(carve, _solve, given)

@@ -65,7 +65,7 @@ def work_size(tree: Tree, tasks: int, nq: int, nv: int) -> int:
 
 
 @inlined_kernel
-def carve(work: Array, p: Problem, nq: int, clearances: Array) -> Work:
+def carve(work: Array, p: Problem, nq: int) -> Work:
     """Cut the work space into its buffers."""
     bodies, columns, tasks = p.body_ints.shape[0], p.column_ints.shape[0], p.task_bodies.shape[0]
     nv, width = p.paths.shape
@@ -97,5 +97,5 @@ def carve(work: Array, p: Problem, nq: int, clearances: Array) -> Work:
         work[g + 3 * nq + 3 : g + 3 * nq + 15],
         work[g + 3 * nq + 15 : g + 3 * nq + 18],
         work[g + 3 * nq + 18 : g + 3 * nq + 21],
-        clearances,
+        p.extra,
     )

@@ -23,7 +23,7 @@ import numpy as np
 from vr_ik.config_fields import Config, from_mapping, param
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers import newton_kernel
-from vr_ik.solvers.kernel_solver import ball_joints_param, KernelSolver
+from vr_ik.solvers.kernel_solver import ball_joints_param, KernelSolver, NOTHING
 from vr_ik.types import Task
 
 
@@ -88,6 +88,6 @@ class Newton(KernelSolver):
         nv = model.nv
         dense_paths = np.tile(np.arange(-1, nv), (nv, 1))
         dense_paths[:, 0] = np.arange(nv)
-        extra = (self.ball_joints(self.options.ball_joints), dense_paths)
+        extra = (self.ball_joints(self.options.ball_joints), dense_paths, NOTHING)
         size = newton_kernel.work_size(self.tree, len(tasks), model.nq, nv)
         self.bind(newton_kernel.solve, settings, size, extra)

@@ -22,7 +22,7 @@ damped until it is definite; see `newton_model`.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.curvature import CURVATURE
@@ -39,13 +39,10 @@ from vr_ik.solvers.solve_state import (
     FAILED,
     final_status,
     has_posture,
-    poses_finite,
     predicted_gain,
     Problem,
-    shapes_fit,
+    run,
     take,
-    write_result,
-    write_start,
 )
 from vr_ik.types import Array
 
@@ -230,7 +227,7 @@ def _adapted(radius: float, largest: float, ratio: float) -> float:
 
 
 @inlined_kernel
-def _descend(p: Problem, w: Work, dense_paths: Ints) -> tuple[float, int, float]:
+def _descend(p: Problem, w: Work) -> tuple[float, int, float]:
     """Improve w.q until it converges, rests or runs out; return status, iterations and cost."""
     cost = evaluate(p, w, w.q)
     if not math.isfinite(cost):
@@ -246,7 +243,7 @@ def _descend(p: Problem, w: Work, dense_paths: Ints) -> tuple[float, int, float]
             if (met and not pulled) or cost <= p.settings[4]:
                 return CONVERGED, iteration, cost
             dense, floor = write_definite_model(p, w, p.settings[PROJECTION] > 0.0)
-        promised = _propose(w, dense_paths if dense else p.paths, dense, floor, radius)
+        promised = _propose(w, p.extra if dense else p.paths, dense, floor, radius)
         largest = _largest(w.step)
         resting = promised <= _ROUNDING * cost or largest <= p.settings[3]
         cost_try = _search(p, w, cost, _MAX_HALVINGS if line_search else 0)
@@ -266,49 +263,6 @@ def _descend(p: Problem, w: Work, dense_paths: Ints) -> tuple[float, int, float]
 
 
 @kernel
-def solve(
-    body_ints: Ints,
-    body_floats: Array,
-    column_ints: Ints,
-    paths: Ints,
-    task_bodies: Ints,
-    task_placements: Array,
-    weights: Array,
-    joints: Array,
-    balls: Ints,
-    dense_paths: Ints,
-    settings: Array,
-    work: Array,
-    targets: Array,
-    q_start: Array,
-    values: Array,
-) -> bool:
-    """Solve from q_start and write q, status, iterations, cost and errors into `values`.
-
-    Returns False, and does nothing, where the shapes of targets or q_start are wrong.
-    """
-    if not shapes_fit(task_bodies, targets, q_start, values):
-        return False
-    first_q = 7 if q_start.shape[0] - joints.shape[0] == 7 else 0
-    p = Problem(
-        body_ints,
-        body_floats,
-        column_ints,
-        paths,
-        task_bodies,
-        task_placements,
-        weights,
-        targets,
-        joints,
-        settings,
-        balls,
-        first_q,
-    )
-    w = _carve(work, p, q_start.shape[0])
-    if write_start(q_start, first_q, joints, w.q) and poses_finite(targets):
-        status, iterations, cost = _descend(p, w, dense_paths)
-    else:
-        status, iterations, cost = FAILED, 0, math.inf
-        evaluate(p, w, w.q)
-    write_result(w.q, status, iterations, cost, w.residuals, values)
-    return True
+def solve(*given: Any) -> bool:
+    """Solve by this method; see `solve_state.run`."""
+    return run(_carve, _descend, given)

@@ -25,10 +25,12 @@ from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.curvature import (
     add_curvature,
     share_curvature,
+    share_root_turns,
     write_bends,
     write_curvatures,
+    write_dense,
 )
-from vr_ik.kinematics.tree import FIRST_COLUMN, FREE, Ints, KIND
+from vr_ik.kinematics.tree import FIRST_COLUMN, Ints
 from vr_ik.solvers.ball_joints import map_free_balls, MAPPED
 from vr_ik.solvers.box_step import factorize
 from vr_ik.solvers.solve_state import (
@@ -48,8 +50,6 @@ _FLOOR, _LITTLE, _MUCH = 1e-9, 1e-4, 1e4
 # Where that is not enough: how much more is tried next, how it grows then, and how much more than
 # enough is taken. The nearer to enough, the nearer is a step to the minimum in its trust region.
 _NEXT, _MORE, _MARGIN = 1e3, 2.0, 1.5
-# The first rotation among the columns of a floating root.
-_ROOT_TURN = 3
 
 
 @inlined_kernel
@@ -129,11 +129,7 @@ def share_turns(
     matrix: Array,
 ) -> None:
     """Correct what turns along the exponential map: a floating root and mapped ball joints."""
-    if body_ints.shape[0] > 0 and body_ints[0, KIND] == FREE:
-        a = _ROOT_TURN
-        share_curvature(column_ints, paths, columns, bends, a, a + 1, matrix)
-        share_curvature(column_ints, paths, columns, bends, a, a + 2, matrix)
-        share_curvature(column_ints, paths, columns, bends, a + 1, a + 2, matrix)
+    share_root_turns(body_ints, column_ints, paths, columns, bends, matrix)
     for ball in range(balls.shape[0]):
         if balls[ball, MAPPED] != 0:
             a = body_ints[balls[ball, 0], FIRST_COLUMN]
@@ -142,19 +138,6 @@ def share_turns(
             share_curvature(column_ints, paths, columns, bends, a, b, matrix)
             share_curvature(column_ints, paths, columns, bends, a, c, matrix)
             share_curvature(column_ints, paths, columns, bends, b, c, matrix)
-
-
-@kernel
-def write_dense(paths: Ints, matrix: Array, dense: Array) -> None:
-    """Write the symmetric matrix (n, n) of what is stored by paths."""
-    dense[:] = 0.0
-    for k in range(paths.shape[0]):
-        depth = paths[k, 0]
-        for a in range(depth):
-            other = paths[k, a + 1]
-            dense[k, other] = matrix[k, a]
-            dense[other, k] = matrix[k, a]
-        dense[k, k] = matrix[k, depth]
 
 
 @kernel

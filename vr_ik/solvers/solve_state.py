@@ -14,6 +14,7 @@
 
 """What the compiled solvers on pose tasks share: problem, model about q, start and result."""
 
+from collections.abc import Callable
 import math
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,6 +24,7 @@ from vr_ik.kinematics.objective import write_composites, write_normal_equations,
 from vr_ik.kinematics.tree import Ints
 from vr_ik.solvers.ball_joints import turn_balls, turn_columns
 from vr_ik.solvers.box_step import AT_LOWER, AT_UPPER, FREE
+from vr_ik.solvers.reach import is_out_of_reach
 from vr_ik.types import Array, Status
 
 CONVERGED = float(Status.CONVERGED)
@@ -58,8 +60,63 @@ class Problem(NamedTuple):
     """Iterations, position [m], orientation [rad] and step [rad] tolerance, relative gain."""
     balls: Ints
     """(n, 4): the bodies of each ball joint, and whether it moves along the exponential map."""
+    extra: Any
+    more: Any
+    """Two arrays that the method alone reads."""
+    reach: Array
     first_q: int
     """Where the joints begin in q: 7 with a floating root, else 0."""
+
+
+@inlined_kernel
+def run(
+    carve: Callable[[Array, Problem, int], Work],
+    descend: Callable[[Problem, Work], tuple[float, int, float]],
+    given: tuple[Any, ...],
+) -> bool:
+    """Solve by one method; `given` are the arguments of a `KernelSolver`'s kernel.
+
+    Writes q, status, iterations, cost and errors; returns False, and does nothing, where the
+    shapes of targets or q_start are wrong. Each method's kernel has its own copy of this function.
+    """
+    joints, settings, targets, q_start, values = (
+        given[7],
+        given[12],
+        given[14],
+        given[15],
+        given[16],
+    )
+    fits = shapes_fit(given[4], targets, q_start, values)
+    if fits:
+        p = Problem(
+            given[0],
+            given[1],
+            given[2],
+            given[3],
+            given[4],
+            given[5],
+            given[6],
+            targets,
+            joints,
+            settings,
+            given[9],
+            given[10],
+            given[11],
+            given[8],
+            7 if q_start.shape[0] - joints.shape[0] == 7 else 0,
+        )
+        w = carve(given[13], p, q_start.shape[0])
+        status, iterations, cost = FAILED, 0, math.inf
+        if write_start(q_start, p.first_q, joints, w.q) and poses_finite(targets):
+            status, iterations, cost = descend(p, w)
+        else:
+            evaluate(p, w, w.q)
+        if status in (STALLED, LIMITED) and is_out_of_reach(
+            p.reach, p.task_placements, p.weights, targets, settings[1]
+        ):
+            status = UNREACHABLE
+        write_result(w.q, status, iterations, cost, w.residuals, values)
+    return fits
 
 
 @inlined_kernel
@@ -179,13 +236,13 @@ def hold_pressed(rhs: Array, lower: Array, upper: Array, held: Array) -> bool:
 
 @inlined_kernel
 def final_status(p: Problem, w: Work, resting: bool) -> float:
-    """Tell success from a minimum at the joint limits, any other minimum, and none at all."""
+    """Tell success from a minimum at the joint limits, and that from any other end."""
     status = STALLED
     if errors_within(w.residuals, p.weights, p.settings[1], p.settings[2]):
         status = CONVERGED
     elif resting:
         write_bounds(p, w)
-        status = LIMITED if hold_pressed(w.rhs, w.lower, w.upper, w.held) else UNREACHABLE
+        status = LIMITED if hold_pressed(w.rhs, w.lower, w.upper, w.held) else STALLED
     return status
 
 

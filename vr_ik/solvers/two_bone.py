@@ -76,7 +76,7 @@ class TwoBone(GeometricSolver):
     options: TwoBoneOptions
 
     def _params(self) -> Array:
-        rows = find_limbs(self.tree, self.points, self._bodies, self.model.neutral())
+        rows = find_limbs(self.tree, self.points, self.task_bodies, self.model.neutral())
         poles = np.zeros((1, WIDTH))
         poles[0, FIXED_POLE : FIXED_POLE + 3] = self.options.fixed_pole
         poles[0, FAR_POLE : FAR_POLE + 3] = self.options.far_pole
