@@ -36,6 +36,9 @@ from vr_ik.types import Array
 # about it, and the limits [rad].
 AXES, LOWER, UPPER, BONE = 12, 15, 18, 21
 
+# Singular values and errors along them that selective damping leaves out in that code [m, rad].
+_NEAR_ZERO = 1e-4
+
 
 @allocating_kernel
 def solve_bones(
@@ -84,6 +87,7 @@ def _write_step(rule: int, parameter: float, jacobian: Array, error: Array, step
             values[2],
             np.empty(dofs),
             scratch,
+            _NEAR_ZERO,
             step,
         )
         return

@@ -194,6 +194,7 @@ def _write_step(p: Problem, w: Work) -> None:
         w.shares,
         w.speeds,
         w.scratch,
+        0.0,
         w.step,
     )
 

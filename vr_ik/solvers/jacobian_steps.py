@@ -155,6 +155,7 @@ def write_singular_step(
     shares: Array,
     speeds: Array,
     scratch: Array,
+    near_zero: float,
     step: Array,
 ) -> None:
     """Write the step of a rule on the singular values of J (r, n); see `decompose`."""
@@ -175,7 +176,7 @@ def write_singular_step(
     else:
         for dof in range(speeds.shape[0]):
             speeds[dof] = sum_of_lengths(jacobian[:, dof])
-        selective_step(values, along, right, shares, speeds, parameter, scratch, step)
+        selective_step(values, along, right, shares, speeds, parameter, scratch, near_zero, step)
 
 
 @kernel
@@ -279,18 +280,20 @@ def selective_step(
     speeds: Array,
     max_step: float,
     scratch: Array,
+    near_zero: float,
     step: Array,
 ) -> None:
     """Write the selectively damped step (Buss and Kim 2005, section 4).
 
     `shares` (r,) is N_i, the sum over all tasks of the length of their part of u_i; `speeds` (n,)
     the sum of how fast joint j moves them; a pose counts as one, as Caserman et al. have it. No
-    joint moves by more than max_step.
+    joint moves by more than max_step. Singular values, and errors along them, that are no larger
+    than near_zero are left out.
     """
     step[:] = 0.0
-    nothing = _NO_SINGULAR_VALUE * _largest(values)
+    nothing = max(near_zero, _NO_SINGULAR_VALUE * _largest(values))
     for i in range(values.shape[0]):
-        if values[i] <= nothing:
+        if values[i] <= nothing or abs(along[i]) <= near_zero:
             continue
         moved = 0.0
         for j in range(step.shape[0]):
