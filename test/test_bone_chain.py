@@ -58,7 +58,8 @@ def end_of(limb, rotations):
     return found
 
 
-@pytest.mark.parametrize('method', METHODS)
+# Not sdls, which in the papers' code leaves errors as small as these out.
+@pytest.mark.parametrize('method', [name for name in METHODS if name != 'sdls'])
 def test_a_small_step_from_the_bind_pose_is_that_of_the_urdf(arm, method):
     # There the axes of both are the same, and angles as small as these add up in any order.
     rng = np.random.default_rng(1)
@@ -76,7 +77,7 @@ def test_a_small_step_from_the_bind_pose_is_that_of_the_urdf(arm, method):
             expected = arm.model.link_pose(result.q, arm.link)
             assert np.abs(end_of(arm, rotations) - expected).max() < 1e-6
             moved += 1
-    assert moved > 5 or method == 'sdls'
+    assert moved > 5
 
 
 @pytest.mark.parametrize('method', METHODS)
