@@ -27,7 +27,6 @@ import typer
 from vr_ik.cli.demo import (
     DEFAULT_PORT,
     JsonFile,
-    MOTION_STARTS_AFTER_S,
     Port,
     run_and_write,
     Seconds,
@@ -39,6 +38,8 @@ from vr_ik.interruption import Interruption
 
 OPERATOR = 'operator'
 USER_HEIGHT_M = 1.75
+MOTION_STARTS_AFTER_S = 7
+"""He presses the menu button in its first second: all nodes should hear it."""
 
 Robot = Annotated[
     str, typer.Option(metavar='NAME', help='The robot: a file of config/robots, without .yaml.')

@@ -1,0 +1,56 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+
+"""`vr_ik teleop-demo` from outside: its figures, and how it ends."""
+
+import json
+import subprocess
+
+from demo_support import command, environment, PATIENCE_S
+
+
+def test_the_robot_follows_the_simulated_operator_within_all_limits(tmp_path):
+    file = tmp_path / 'figures.json'
+    arguments = ('--seconds', '6', '--no-viewer', '--json', str(file))
+    run = subprocess.run(
+        command('teleop-demo', *arguments),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE_S,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert 'Traceback' not in run.stdout + run.stderr
+    figures = json.loads(file.read_text())
+    assert figures['limit_violations'] == {'position': 0, 'velocity': 0, 'acceleration': 0}
+    assert figures['commands'] > 0
+    assert figures['seconds'] >= 6.0
+    assert (
+        set(figures['tracking_error_mm'])
+        == set(figures['tracking_error_deg'])
+        == {
+            'mean',
+            'p95',
+        }
+    )
+    assert set(figures) >= {'latency_ms', 'stops', 'engaged_s', 'lag_error_mm', 'limits_used'}
+
+
+def test_an_unknown_robot_is_answered_with_the_known_ones():
+    run = subprocess.run(
+        command('teleop-demo', '--robot', 'pandas'), capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 2
+    assert "Unknown robot 'pandas'. Did you mean 'panda'?" in run.stderr
