@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from vr_ik.teleop.audit import ACCELERATION, CommandAudit, Limits, POSITION, VELOCITY
+from vr_ik.teleop.braking import braking_points, BrakingPoint
 
 RATE_HZ = 250.0
 LIMITS = Limits(
@@ -92,5 +93,36 @@ def test_to_fall_silent_in_motion_is_found(goes_on):
     audit.add(0, (0.0, 0.0), (0.1, 0.0))
     if goes_on:
         audit.add(1_000_000_000, (0.1, 0.0), (0.0, 0.0))
+    audit.end()
+    assert audit.violations[ACCELERATION] == 1
+
+
+speeds = st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=2)
+
+
+@given(speeds)
+def test_a_way_to_rest_is_within_the_limits_and_ends_at_rest(velocity):
+    q, v = np.zeros(2), np.array(velocity)
+    tail = braking_points(q, v, LIMITS.acceleration / 1.5)
+    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    audit.add(0, q, v, tail)
+    audit.end()
+    assert not +audit.violations
+    if tail:
+        assert not tail[-1].velocity.any()
+        np.testing.assert_allclose(
+            tail[-1].q, 0.75 * v * np.abs(v) / LIMITS.acceleration, atol=1e-12
+        )
+    assert bool(tail) == v.any()
+
+
+@pytest.mark.parametrize(('share', 'end'), [(1.5, 0.0), (0.9, 0.1)])
+def test_a_way_to_rest_that_brakes_too_hard_or_ends_in_motion_is_found(share, end):
+    v = np.array((0.4, 0.0))
+    seconds = (0.4 - end) / (share * 4.0)
+    after = np.array((end, 0.0))
+    tail = [BrakingPoint(seconds, 0.5 * seconds * (v + after), after)]
+    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    audit.add(0, np.zeros(2), v, tail)
     audit.end()
     assert audit.violations[ACCELERATION] == 1

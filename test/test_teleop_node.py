@@ -34,6 +34,7 @@ from trajectory_msgs.msg import JointTrajectory
 from vr_ik.config_file import load_config
 from vr_ik.io.packages import read_description
 from vr_ik.kinematics.model import RobotModel
+from vr_ik.nodes.teleop_listener import way_of
 from vr_ik.simulation.robot_config import RobotConfig
 from vr_ik.teleop.audit import CommandAudit, Limits
 from vr_ik.teleop.node_config import TeleopNodeConfig
@@ -94,7 +95,8 @@ class Graph:
         )
         for sent_ns, message in self.commands[first:]:
             assert list(message.joint_names) == ARM
-            audit.add(sent_ns, message.points[0].positions, message.points[0].velocities)
+            way = way_of(message)
+            audit.add(sent_ns, way[0].q, way[0].velocity, way[1:])
         audit.end()
         return audit
 

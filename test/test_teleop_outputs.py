@@ -31,6 +31,7 @@ from trajectory_msgs.msg import JointTrajectory
 from vr_ik.config_file import load_config
 from vr_ik.io.packages import read_description
 from vr_ik.kinematics.model import RobotModel
+from vr_ik.nodes.teleop_listener import way_of
 from vr_ik.simulation.robot_config import RobotConfig
 from vr_ik.teleop.audit import CommandAudit, Limits
 from vr_ik.teleop.node_config import TeleopNodeConfig
@@ -96,7 +97,8 @@ def test_a_node_that_is_ended_brings_the_moving_arm_to_rest_first() -> None:
     def judge(message: JointTrajectory) -> None:
         point = message.points[0]
         fastest.append(max(map(abs, point.velocities)))
-        audit.add(time.time_ns(), point.positions, point.velocities)
+        way = way_of(message)
+        audit.add(time.time_ns(), way[0].q, way[0].velocity, way[1:])
 
     try:
         with listening() as listener:

@@ -26,6 +26,7 @@ import numpy as np
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import quaternion_from_matrix, rotation_from_rpy
 from vr_ik.teleop.audit import CommandAudit, Limits
+from vr_ik.teleop.braking import BrakingPoint
 from vr_ik.teleop.following import Following, judge_following
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.teleop.retarget import heading
@@ -95,7 +96,7 @@ class TeleopMeasures:
                 self._states.append((stamp_ns, q))
 
     def on_command(
-        self, heard_ns: int, joints: Sequence[str], q: Sequence[float], v: Sequence[float]
+        self, heard_ns: int, joints: Sequence[str], way: Sequence[BrakingPoint]
     ) -> None:
         """Judge a command."""
         with self._lock:
@@ -104,7 +105,7 @@ class TeleopMeasures:
             if key not in self._audits:
                 rate_hz, silence_s = self.config.rate_hz, self.config.longest_tick_s
                 self._audits[key] = CommandAudit(self._limits(key), rate_hz, silence_s)
-            self._audits[key].add(heard_ns, q, v)
+            self._audits[key].add(heard_ns, way[0].q, way[0].velocity, way[1:])
 
     def on_state(self, text: str) -> None:
         """Take a change of the state, and count stops by their reasons."""

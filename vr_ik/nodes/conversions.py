@@ -14,7 +14,7 @@
 
 """Arrays to messages; message objects are made once and filled for every frame."""
 
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Transform, TransformStamped
 from tf2_msgs.msg import TFMessage
 
@@ -75,3 +75,8 @@ def fill_transform(transform: Transform, position: Array, quaternion: Array) -> 
     p, q = transform.translation, transform.rotation
     p.x, p.y, p.z = position.tolist()
     q.x, q.y, q.z, q.w = quaternion.tolist()
+
+
+def seconds_of(duration: Duration) -> float:
+    """Return a duration in seconds."""
+    return float(duration.sec) + 1e-9 * float(duration.nanosec)

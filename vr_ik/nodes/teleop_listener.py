@@ -20,6 +20,7 @@ from contextlib import contextmanager
 import time
 from typing import Protocol
 
+import numpy as np
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
@@ -31,10 +32,11 @@ from trajectory_msgs.msg import JointTrajectory
 from vr_ik.errors import VrIkError
 from vr_ik.io.tf_cdr import DeviceReader
 from vr_ik.nodes import qos
-from vr_ik.nodes.conversions import stamp_in_ns
+from vr_ik.nodes.conversions import seconds_of, stamp_in_ns
 from vr_ik.nodes.joining import joined
 from vr_ik.nodes.listener import ListenerThread
 from vr_ik.nodes.tf_layout import in_our_layout
+from vr_ik.teleop.braking import BrakingPoint
 from vr_ik.types import Array
 
 _QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
@@ -56,12 +58,25 @@ class TeleopObserver(Protocol):
         """Take the joints of the robot."""
 
     def on_command(
-        self, heard_ns: int, joints: Sequence[str], q: Sequence[float], v: Sequence[float]
+        self, heard_ns: int, joints: Sequence[str], way: Sequence[BrakingPoint]
     ) -> None:
-        """Take a command, heard at a time of the system's clock."""
+        """Take a command, heard at a time of the system's clock, with its way to rest."""
 
     def on_state(self, text: str) -> None:
         """Take a change of the teleoperation node's state."""
+
+
+def way_of(message: JointTrajectory) -> list[BrakingPoint]:
+    """Return the points of a command, timed from the first one on."""
+    begin_s = seconds_of(message.points[0].time_from_start)
+    return [
+        BrakingPoint(
+            seconds_of(point.time_from_start) - begin_s,
+            np.array(point.positions),
+            np.array(point.velocities),
+        )
+        for point in message.points
+    ]
 
 
 class TeleopListener(Node):
@@ -104,10 +119,7 @@ class TeleopListener(Node):
         self._observer.on_robot(stamp_ns, message.name, message.position)
 
     def _on_command(self, message: JointTrajectory) -> None:
-        point = message.points[0]
-        self._observer.on_command(
-            time.time_ns(), message.joint_names, point.positions, point.velocities
-        )
+        self._observer.on_command(time.time_ns(), message.joint_names, way_of(message))
 
     def _on_state(self, message: String) -> None:
         self._observer.on_state(message.data)

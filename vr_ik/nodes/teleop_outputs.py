@@ -29,6 +29,8 @@ from vr_ik.io.body_cdr import JointStateEncoder
 from vr_ik.math.rotations import quaternion_from_matrix
 from vr_ik.nodes import qos
 from vr_ik.nodes.conversions import set_stamp
+from vr_ik.teleop.arm_kernel import STOP_SLOPE
+from vr_ik.teleop.braking import braking_points, BrakingPoint
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.teleop.types import TeleopCommand
 from vr_ik.types import Array
@@ -42,28 +44,44 @@ class Output(Protocol):
 
 
 class Trajectories:
-    """One point ahead for each joint_trajectory_controller, with its velocities."""
+    """For each joint_trajectory_controller a point ahead, and the way to rest after it.
+
+    Should no other command come, the controller itself brings the joints smoothly to rest.
+    """
 
     def __init__(self, node: Node, config: TeleopNodeConfig, led: tuple[str, ...]) -> None:
         """Open a topic for each controller."""
-        self._topics = []
-        for controller, joints in config.joints_of_controllers(led).items():
-            publisher = node.create_publisher(
-                JointTrajectory, f'{controller}/joint_trajectory', qos.COMMAND_QOS
+        self._horizon_s = config.horizon_s
+        self._deceleration = config.acceleration / STOP_SLOPE
+        self._topics = [
+            (
+                node.create_publisher(
+                    JointTrajectory, f'{name}/joint_trajectory', qos.COMMAND_QOS
+                ),
+                # Without a stamp it begins when it comes, whatever the robot's clock says.
+                JointTrajectory(joint_names=list(joints)),
+                _places(joints, led),
             )
-            # Without a stamp a trajectory begins when it comes, whatever the robot's clock says.
-            point = JointTrajectoryPoint()
-            set_stamp(point.time_from_start, round(config.horizon_s * 1e9))
-            message = JointTrajectory(joint_names=list(joints), points=[point])
-            self._topics.append((publisher, message, _places(joints, led)))
+            for name, joints in config.joints_of_controllers(led).items()
+        ]
 
     def send(self, now_ns: int, command: TeleopCommand) -> None:
         """Publish a command that is to be published."""
+        if command.positions is None or command.velocities is None:
+            return
         for publisher, message, places in self._topics:
-            point = message.points[0]
-            point.positions = _numbers(command.positions, places)
-            point.velocities = _numbers(command.velocities, places)
+            q, velocity = command.positions[places], command.velocities[places]
+            deceleration = np.full(len(q), self._deceleration)
+            way = [BrakingPoint(0.0, q, velocity), *braking_points(q, velocity, deceleration)]
+            message.points = [self._point(point) for point in way]
             publisher.publish(message)
+
+    def _point(self, point: BrakingPoint) -> JointTrajectoryPoint:
+        message = JointTrajectoryPoint(
+            positions=point.q.tolist(), velocities=point.velocity.tolist()
+        )
+        set_stamp(message.time_from_start, round((self._horizon_s + point.seconds) * 1e9))
+        return message
 
 
 class Commands:
