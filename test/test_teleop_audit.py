@@ -97,7 +97,7 @@ def test_to_fall_silent_in_motion_is_found(goes_on):
     assert audit.violations[ACCELERATION] == 1
 
 
-speeds = st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=2)
+speeds = st.lists(st.floats(-0.5, 0.5) | st.floats(-1e-9, 1e-9), min_size=2, max_size=2)
 
 
 @given(speeds)
@@ -110,9 +110,9 @@ def test_a_way_to_rest_is_within_the_limits_and_ends_at_rest(velocity):
     assert not +audit.violations
     if tail:
         assert not tail[-1].velocity.any()
-        np.testing.assert_allclose(
-            tail[-1].q, 0.75 * v * np.abs(v) / LIMITS.acceleration, atol=1e-12
-        )
+        least = 0.75 * v * np.abs(v) / LIMITS.acceleration
+        np.testing.assert_allclose(tail[-1].q, least, atol=1e-3 * np.abs(v).max())
+        assert np.diff([0.0, *(point.seconds for point in tail)]).min() > 0.9e-3
     assert bool(tail) == v.any()
 
 

@@ -25,6 +25,8 @@ import numpy as np
 
 from vr_ik.types import Array
 
+_STEP_S = 1e-3
+
 
 class BrakingPoint(NamedTuple):
     """Where the joints are on their way to rest."""
@@ -39,13 +41,16 @@ def braking_points(q: Array, velocity: Array, deceleration: Array) -> list[Braki
     """Return the points at which joints come to rest, one after the other; none at rest.
 
     Each joint brakes evenly, so that a cubic through positions and velocities is the exact way.
+    It does so in whole steps of time, a little more gently than it might: controllers refuse
+    points that are not apart.
     """
-    ends_s = np.abs(velocity) / deceleration
+    steps = np.ceil(np.abs(velocity) / (deceleration * _STEP_S))
+    ends_s = _STEP_S * np.maximum(steps, 1.0)
     points = []
-    for seconds in np.unique(ends_s[ends_s > 0.0]):
-        braked_s = np.minimum(seconds, ends_s)
-        slowed = np.sign(velocity) * deceleration * braked_s
-        left = np.where(ends_s <= seconds, 0.0, velocity - slowed)
-        way = braked_s * (velocity - 0.5 * slowed)
-        points.append(BrakingPoint(float(seconds), q + way, left))
+    for step in np.unique(steps[steps > 0.0]):
+        left = velocity * (1.0 - np.minimum(step * _STEP_S / ends_s, 1.0))
+        braked_s = np.minimum(step * _STEP_S, ends_s)
+        points.append(
+            BrakingPoint(float(step * _STEP_S), q + 0.5 * braked_s * (velocity + left), left)
+        )
     return points
