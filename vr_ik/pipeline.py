@@ -231,7 +231,7 @@ class Pipeline:
 
 # A frame is solved when a step gains less than this part of the cost: beyond it nearly straight
 # limbs still creep by milliradians, which no device can tell.
-_GAIN_TOLERANCE = 3e-3
+_GAIN_TOLERANCE = 1e-3
 
 _FIRST_SOLVES = 5
 # After a longer silence the body may be anywhere: it is looked for anew, not moved there slowly.

@@ -36,17 +36,22 @@ _REST_DEG = {
 # forearm, so that its orientation tells most of where the elbow is. Fitted to recordings of
 # people who wear trackers on their forearms.
 _STIFFNESS = {
-    'lumbar': 50.0,
-    'thorax': 100.0,
-    'neck': 5.0,
-    'head': 5.0,
-    'clavicle': 300.0,
-    'shoulder': 0.3,
+    'lumbar': 100.0,
+    'lumbar_lateral': 200.0,
+    'lumbar_axial': 200.0,
+    'thorax': 200.0,
+    'thorax_lateral': 400.0,
+    'neck': 40.0,
+    'head': 40.0,
+    'clavicle': 400.0,
+    'shoulder': 1.0,
     'shoulder_rotation': 2.5,
     'forearm': 7.0,
     'wrist': 20.0,
     'wrist_deviation': 90.0,
-    'ankle': 10.0,
+    'hip_rotation': 3.0,
+    'ankle': 5.0,
+    'ankle_inversion': 50.0,
 }
 _SPINE = ('lumbar', 'thorax')
 _SPINE_STIFFNESS = {'natural': 1.0, 'stiff': 10.0, 'rigid': 1e4}

@@ -33,10 +33,10 @@ _HANDS = ('l_controller', 'r_controller')
 
 # 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
 # posture.
-_UPRIGHT_WEIGHT = 0.005
-_FLOOR_WEIGHT = 0.05
+_UPRIGHT_WEIGHT = 0.02
+_FLOOR_WEIGHT = 0.02
 # s/m^2: what holds the pelvis back, so that it does not sway with the hands.
-_INERTIA = 1e-4
+_INERTIA = 1e-3
 
 _HEADINGS: Mapping[str, type[Heading] | type[HeadingByCases]] = {
     'weighed': Heading,
