@@ -209,12 +209,11 @@ class Pipeline:
     def _limited(self, result: SolveResult, stamp_ns: int) -> SolveResult:
         """Return the solution with no joint faster than a body's."""
         lost = None
-        if self.confidence.min() == 0.0:
-            self._known |= self.confidence > 0.0
+        seen = self.confidence > 0.0
+        self._known |= seen
+        if (self._known != seen).any():
             lost = np.zeros(len(self._targets), bool)
-            lost[: len(self.roles)] = self._known & (self.confidence == 0.0)
-        else:
-            self._known[:] = True
+            lost[: len(self.roles)] = self._known & ~seen
         seconds = self._seconds_since(stamp_ns)
         return self._speed_limit.apply(result, self._targets, self._q, seconds, lost)
 
