@@ -37,6 +37,9 @@ SECOND_NS = 1_000_000_000
 PANDA = TeleopConfig(tip_links=('panda_hand_tcp',), gripper_joints=('panda_finger_joint1',))
 PANDA_READY = (0.0, -0.4, 0.0, -2.2, 0.0, 1.8, 0.8)
 
+# Noise of a robot that rests at a limit [rad or m].
+_BEYOND = 0.002
+
 _ALLOWED = {
     (State.DISENGAGED, State.DISENGAGED),
     (State.DISENGAGED, State.ENGAGED),
@@ -94,8 +97,8 @@ class Judge:
         assert np.isfinite(q).all() and np.isfinite(v).all()
         assert (q >= self.lower).all() and (q <= self.upper).all()
         if self._before is None:
-            start = np.clip(measured, self.lower + self.config.limit_margin, None)
-            start = np.clip(start, None, self.upper - self.config.limit_margin)
+            start = np.clip(measured, self.lower, self.upper)
+            assert np.abs(start - measured).max() <= _BEYOND, 'engaged a robot beyond its limits'
             self._before = start, np.zeros_like(q), seconds
         q_before, v_before, seconds_before = self._before
         mean = (q - q_before) / seconds

@@ -154,6 +154,16 @@ def test_a_hand_without_news_comes_to_rest_near_where_it_was_seen() -> None:
     assert not twist.any()
 
 
+def test_a_frame_that_comes_late_changes_nothing() -> None:
+    hand = Hand(TeleopConfig())
+    follow(hand, 0.01 * np.arange(60))
+    where, twist = hand.at(595 * MS)
+    late = pose(np.eye(3), np.array([0.57, 0.0, 0.0]))
+    hand.update(ArmInput(late, 570 * MS), 592 * MS)
+    np.testing.assert_array_equal(hand.at(595 * MS)[0], where)
+    np.testing.assert_array_equal(hand.at(595 * MS)[1], twist)
+
+
 def test_trembling_is_damped() -> None:
     noise = np.random.default_rng(3).normal(0.0, 1e-3, 2000)
     hand, seen = Hand(TeleopConfig()), []

@@ -159,6 +159,36 @@ def test_a_fault_stops_smoothly_and_for_good(
     assert operator.tick().state is State.ENGAGED
 
 
+def test_a_clock_that_stands_stops_the_arm(operator: Operator) -> None:
+    """Nothing would grow old any more, neither the hand nor the robot's state."""
+    ticks = round(PANDA.clock_jump_s / 0.004) + 1
+    for _ in range(ticks):
+        operator.offset_ns -= 4_000_000
+        command = operator.tick()
+    assert (command.state, command.reason) == (State.STOPPED, Reason.CLOCK_JUMP)
+
+
+@pytest.mark.parametrize('side', (-1, 1))
+def test_a_robot_at_its_limit_is_engaged_without_a_jump_and_led_away(side: int) -> None:
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    limit = float((operator.judge.lower if side < 0 else operator.judge.upper)[6])
+    operator.robot[6] = limit
+    command = operator.engage()
+    assert command.state is State.ENGAGED
+    assert command.positions is not None
+    assert command.positions[6] == pytest.approx(limit, abs=1e-4)
+    away = operator.move(STILL, np.array([0.0, 0.0, 1.0 * side]), 200).positions
+    assert away is not None
+    assert abs(away[6] - limit) > 0.3
+
+
+def test_a_robot_beyond_its_limit_is_not_engaged() -> None:
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    operator.robot[6] = operator.judge.upper[6] + 0.01
+    command = operator.engage()
+    assert (command.state, command.reason) == (State.DISENGAGED, Reason.LIMIT_VIOLATION)
+
+
 def test_a_pause_commands_nothing_more(operator: Operator) -> None:
     command = operator.tick(0.3)
     assert (command.state, command.reason) == (State.STOPPED, Reason.PAUSED)

@@ -27,6 +27,7 @@ from vr_ik.teleop.arm_work import (
     Arm,
     ELBOW,
     FOLLOWING,
+    LOWER,
     NO_BODY,
     POSE,
     POSITION_ERROR,
@@ -39,6 +40,7 @@ from vr_ik.teleop.arm_work import (
     STATE,
     STOP_LENGTH,
     TWIST,
+    UPPER,
     V,
     WISH,
     WISHED_TWIST,
@@ -101,10 +103,17 @@ class ArmStep:
         return not self.v.any()
 
     def reset(self, q: Array) -> None:
-        """Be at rest at a configuration, or near it within the limits: the posture from now on."""
+        """Be at rest at a configuration, within the URDF's limits: the posture from now on.
+
+        A joint that begins within the margin of a limit does not jump out of it, and may not go
+        farther in.
+        """
+        model, joints = self.arm.model, self._kernel_arm.joints
         self._state[:] = 0.0
-        self.q[:] = np.clip(q, self.arm.lower, self.arm.upper)
-        self._kernel_arm.joints[:, REST] = self.q
+        self.q[:] = np.clip(q, model.lower, model.upper)
+        joints[:, LOWER] = np.minimum(self.arm.lower, self.q)
+        joints[:, UPPER] = np.maximum(self.arm.upper, self.q)
+        joints[:, REST] = np.clip(self.q, self.arm.lower, self.arm.upper)
         self.wishes[:, FOLLOWING] = 0.0
         self._step(0.0)
 

@@ -60,7 +60,9 @@ class Hand:
         self.fault = Reason.NONE
         if self._stamp_ns is None:
             begin(self._state, pose)
-        elif arm.stamp_ns != self._stamp_ns:
+        elif arm.stamp_ns <= self._stamp_ns:
+            return  # the same frame again, or one that came late
+        else:
             seconds = (arm.stamp_ns - self._stamp_ns) * 1e-9
             if observe(self._state, pose, seconds, self._jump_m, self._jump_rad) == JUMPED:
                 self.fault = Reason.TRACKING_JUMP

@@ -26,6 +26,8 @@ from vr_ik.types import Array
 
 # A robot at its limits reports them a little exceeded [rad or m].
 _LIMIT_TOLERANCE = 0.02
+# So far the first command, which is within them, may be from where the robot is.
+_START_TOLERANCE = 0.002
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class TickClock:
         self._longest_s, self._jump_s = config.longest_tick_s, config.clock_jump_s
         self._now_ns: int | None = None
         self._steady_ns = 0
+        self._stands_s = 0.0
         self.seconds = self._period_s
         """The time since the last tick; a nominal one where it is not known."""
         self.finding = ALL_WELL
@@ -64,11 +67,15 @@ class TickClock:
             steady_s, now_s = (steady_ns - self._steady_ns) * 1e-9, (now_ns - self._now_ns) * 1e-9
         self._now_ns, self._steady_ns = now_ns, steady_ns
         self.seconds, self.finding = steady_s, ALL_WELL
+        # By a clock that stands nothing would ever grow old.
+        self._stands_s = 0.0 if now_s else self._stands_s + steady_s
         if steady_s > self._longest_s:
             self.finding = Finding(Reason.PAUSED, f'for {steady_s:.3f} s')
         elif steady_s <= 0.0 or abs(now_s - steady_s) > self._jump_s:
             self.finding = Finding(Reason.CLOCK_JUMP, f'by {now_s:.3f} s')
             self.seconds = steady_s if steady_s > 0.0 else self._period_s
+        elif self._stands_s > self._jump_s:
+            self.finding = Finding(Reason.CLOCK_JUMP, f'it stands for {self._stands_s:.3f} s')
 
 
 class RobotWatch:
@@ -97,7 +104,7 @@ class RobotWatch:
             return Finding(Reason.ROBOT_STALE, f'by {age_s:.3f} s')
         beyond = np.maximum(self._lower - self.positions, self.positions - self._upper)
         worst = int(np.argmax(beyond))
-        if beyond[worst] > _LIMIT_TOLERANCE:
+        if beyond[worst] > (_START_TOLERANCE if command is None else _LIMIT_TOLERANCE):
             return Finding(Reason.LIMIT_VIOLATION, self._names[worst])
         if command is not None:
             away = np.abs(command - self.positions)
