@@ -14,14 +14,18 @@
 
 """Levels of health do not flicker, and the solver's judgement of its frames."""
 
+from typing import Any
+
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
 from vr_ik.body.reach import Reach
 from vr_ik.config import SolverConfig
-from vr_ik.health import Health, Hysteresis, Level
-from vr_ik.nodes.solver_report import SolverReport
+from vr_ik.health import figure, Health, Hysteresis, Level
+from vr_ik.io.bag_topics import DIAGNOSTICS_TYPE, typestore
+from vr_ik.nodes.solver_report import LiveReport
+from vr_ik.offline.report import MotionReport
 from vr_ik.pipeline import Pipeline, Solution
 from vr_ik.types import Status
 
@@ -41,10 +45,10 @@ def test_worse_is_shown_at_once_and_better_only_when_it_stays(levels, reports):
         assert shown[-1] == levels[-1]
 
 
-def report(count: int = 100, **changes) -> SolverReport:
+def report(count: int = 100, **changes) -> LiveReport:
     """Return a report of frames like this one, ended a second after it began."""
     given_ = {'status': Status.CONVERGED, 'error_m': 0.001, 'latency_s': 0.002, **changes}
-    counted = SolverReport()
+    counted = LiveReport()
     counted._since_s -= 1.0
     still = np.zeros(1)
     for _ in range(count):
@@ -72,6 +76,30 @@ def test_the_solver_judges_its_frames(frames, level, text):
     health = report(**frames).health()
     assert health.level is level
     assert text in health.text
+
+
+@pytest.mark.parametrize('failed', [0, 3, 80])
+@pytest.mark.parametrize('error_m', [0.001, 0.3])
+def test_recorded_frames_are_judged_as_live_ones(failed, error_m):
+    """The diagnostics that `vr_ik solve` writes have the words and numbers of the node's."""
+    live, recorded = LiveReport(), MotionReport()
+    live._since_s -= 1.0
+    still = np.zeros(1)
+    for i in range(101):
+        status = Status.FAILED if i < failed else Status.CONVERGED
+        solution = Solution(1 + i * 10_000_000, still, still, status, {'hmd': error_m}, 3, 1e-4)
+        live.note(solution, 0.002)
+        is_due = recorded.note(solution)
+    assert is_due
+    message: Any = typestore().deserialize_cdr(recorded.message(10**9 + 1, {}), DIAGNOSTICS_TYPE)
+    (line,) = message.status
+    assert (line.level, line.message) == live.health()
+    values = {item.key: item.value for item in line.values}
+    expected = {key: figure(value) for key, value in live.values().items()}
+    assert set(expected) - set(values) == {key for key in expected if '[ms]' in key}
+    assert {key: expected[key] for key in values if 'rate' not in key} == {
+        key: value for key, value in values.items() if 'rate' not in key
+    }
 
 
 def test_no_pose_of_a_limb_leaves_its_sphere():

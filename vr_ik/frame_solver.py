@@ -54,3 +54,12 @@ class FrameSolver:
             pipeline.reset()
             self.mistake = f'{type(error).__name__}: {error}'
             return None
+
+    def totals(self) -> dict[str, object]:
+        """Return what was counted of the messages, for diagnostics."""
+        return {
+            'transforms late': self.assembler.late,
+            'transforms repeated': self.assembler.repeated,
+            'frames over several messages': self.assembler.splits_frames,
+            'restarts of time': self.restarts,
+        }

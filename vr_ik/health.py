@@ -14,6 +14,7 @@
 
 """How well something goes: levels as in ROS 2 diagnostics, which do not flicker."""
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -31,6 +32,16 @@ class Health(NamedTuple):
 
     level: Level
     text: str
+
+
+def gravest(findings: Sequence[Health], otherwise: str) -> Health:
+    """Return the worst of the findings, of equals the first; without any, all is well."""
+    return max(findings, key=lambda health: health.level, default=Health(Level.OK, otherwise))
+
+
+def figure(value: object) -> str:
+    """Return a value as diagnostics show it: numbers with four digits."""
+    return f'{value:.4g}' if isinstance(value, float) else str(value)
 
 
 class Hysteresis:

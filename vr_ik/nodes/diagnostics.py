@@ -20,6 +20,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from vr_ik.health import figure
 from vr_ik.nodes.qos import DIAGNOSTICS_QOS, DIAGNOSTICS_TOPIC
 
 OK = DiagnosticStatus.OK
@@ -43,12 +44,8 @@ def status(
         level=level,
         message=message,
         hardware_id=hardware_id,
-        values=[KeyValue(key=key, value=_text(value)) for key, value in values.items()],
+        values=[KeyValue(key=key, value=figure(value)) for key, value in values.items()],
     )
-
-
-def _text(value: object) -> str:
-    return f'{value:.4g}' if isinstance(value, float) else str(value)
 
 
 class DiagnosticsTimer:

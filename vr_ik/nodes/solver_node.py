@@ -174,10 +174,7 @@ class SolverNode(Node):
             'solver': self._config.value.solver,
             'calibration': self._calibrating.state,
             'transforms rejected': self._rejected,
-            'transforms late': self._frames.assembler.late,
-            'transforms repeated': self._frames.assembler.repeated,
-            'frames over several messages': self._frames.assembler.splits_frames,
-            'restarts of time': self._frames.restarts,
+            **self._frames.totals(),
         }
         return [self._counts.line(totals, self._paused)]
 

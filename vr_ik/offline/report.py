@@ -14,16 +14,15 @@
 
 """Diagnostics of an offline solve: one message for each second of motion, the same every time."""
 
-from collections import Counter
 from typing import Any
 
+from vr_ik.health import figure, gravest, Health, Hysteresis
 from vr_ik.io.bag_topics import DIAGNOSTICS_TYPE, typestore
 from vr_ik.offline.earlier import SOLVER_NAME
 from vr_ik.pipeline import Solution
-from vr_ik.types import Status
+from vr_ik.solver_report import BETTER_REPORTS, SolverReport
 
 _PERIOD_NS = 1_000_000_000
-_OK, _WARN, _ERROR = 0, 1, 2
 
 
 class MotionReport:
@@ -32,55 +31,36 @@ class MotionReport:
     def __init__(self) -> None:
         """Begin with no frame."""
         self._since_ns: int | None = None
-        self._statuses: Counter[Status] = Counter()
-        self._worst_m, self._worst_device = 0.0, ''
+        self._solved = SolverReport()
+        self._hysteresis = Hysteresis(BETTER_REPORTS)
 
     def note(self, solution: Solution) -> bool:
         """Count a frame; return whether it ends a second of motion, so that `message` is due."""
         if self._since_ns is None or solution.stamp_ns < self._since_ns:
             self._since_ns = solution.stamp_ns
-        self._statuses[solution.status] += 1
-        for device, error_m in solution.position_errors.items():
-            if error_m > self._worst_m:
-                self._worst_m, self._worst_device = error_m, device
+        self._solved.note(solution)
         return solution.stamp_ns - self._since_ns >= _PERIOD_NS
 
     def message(self, stamp_ns: int, totals: dict[str, object]) -> bytes:
         """Return the counts since the last message, serialized, and begin anew."""
-        frames = self._statuses.total()
         seconds = max(stamp_ns - (self._since_ns or 0), 1) * 1e-9
-        values: dict[str, object] = {
-            'rate [1/s]': f'{frames / seconds:.4g}',
-            'worst error [mm]': f'{1e3 * self._worst_m:.4g}',
-            'worst device': self._worst_device or 'none',
-        }
-        values |= {f'frames {s.name.lower()}': self._statuses[s] for s in Status}
-        level, text = self._judge(frames)
-        self._since_ns = stamp_ns
-        self._statuses.clear()
-        self._worst_m, self._worst_device = 0.0, ''
-        return _serialized(stamp_ns, level, text, values | totals)
-
-    def _judge(self, frames: int) -> tuple[int, str]:
-        if self._statuses[Status.FAILED]:
-            return _ERROR, Status.FAILED.text
-        for status in (Status.UNREACHABLE, Status.STALLED):
-            if self._statuses[status] > frames / 2:
-                return _WARN, status.text
-        return _OK, 'solving'
+        now = gravest(self._solved.findings(seconds), otherwise='solving')
+        values = self._solved.values(seconds) | totals
+        self._since_ns, self._solved = stamp_ns, SolverReport()
+        return _serialized(stamp_ns, self._hysteresis.show(now), values)
 
 
-def _serialized(stamp_ns: int, level: int, text: str, values: dict[str, object]) -> bytes:
+def _serialized(stamp_ns: int, health: Health, values: dict[str, object]) -> bytes:
     types: dict[str, Any] = dict(typestore().types)
     seconds, nanoseconds = divmod(stamp_ns, 1_000_000_000)
     stamp = types['builtin_interfaces/msg/Time'](sec=seconds, nanosec=nanoseconds)
     pair = types['diagnostic_msgs/msg/KeyValue']
     line = types['diagnostic_msgs/msg/DiagnosticStatus'](
-        level=level,
+        level=int(health.level),
         name=f'{SOLVER_NAME}: solver',
-        message=text,
+        message=health.text,
         hardware_id='',
-        values=[pair(key=key, value=str(value)) for key, value in values.items()],
+        values=[pair(key=key, value=figure(value)) for key, value in values.items()],
     )
     header = types['std_msgs/msg/Header'](stamp=stamp, frame_id='')
     array = types[DIAGNOSTICS_TYPE](header=header, status=[line])
