@@ -15,19 +15,24 @@
 """Recorded sessions: a bag comes back as frames, a calibrated user, an evaluation."""
 
 import json
+import os
 
-from bag_support import HEIGHT_M, RATE_HZ, session, write_bag
+from bag_support import HEIGHT_M, RATE_HZ, session, STORE, write_bag
 import numpy as np
 import pytest
-from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import CompressionMode, StoragePlugin, Writer
 from typer.testing import CliRunner
 
 from vr_ik.calibration import storage
 from vr_ik.cli.main import app
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
+from vr_ik.io.bag_files import Bag
 from vr_ik.io.bags import read_tracking
+from vr_ik.io.tf_cdr_writer import FrameEncoder
 from vr_ik.trackers.simulated import SIMULATED_ROLES
+
+ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 
 
 @pytest.fixture(scope='module')
@@ -42,11 +47,47 @@ def invoke(*arguments):
 @pytest.mark.parametrize('plugin', list(StoragePlugin))
 def test_frames_come_back_as_they_were(tmp_path, plugin):
     frames = session(2.0)
-    read = read_tracking(write_bag(tmp_path / 'bag', frames, plugin), SolverConfig())
+    read = read_tracking(write_bag(tmp_path / 'bag', frames, plugin), SolverConfig()).frames
     assert [frame.stamp_ns for frame in read] == [frame.stamp_ns for frame in frames]
     for a, b in zip(read, frames, strict=True):
         assert a.names == b.names
         np.testing.assert_allclose(a.poses, b.poses, atol=1e-12)
+
+
+def test_a_bag_of_a_big_endian_machine_is_read(tmp_path):
+    frames = session(0.5)
+    kind = 'tf2_msgs/msg/TFMessage'
+    with Writer(tmp_path / 'big', version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        tf = writer.add_connection('/tf', kind, typestore=STORE)
+        for frame in frames:
+            message = STORE.deserialize_cdr(FrameEncoder('vr_world', '').encode(frame), kind)
+            data = STORE.serialize_cdr(message, kind, little_endian=False)
+            writer.write(tf, frame.stamp_ns, bytes(data))
+        writer.write(tf, frames[-1].stamp_ns, bytes(data)[:-9])
+    read, lost = read_tracking(tmp_path / 'big', SolverConfig())
+    assert [frame.names for frame in read] == [frame.names for frame in frames]
+    np.testing.assert_allclose(read[-1].poses, frames[-1].poses, atol=1e-12)
+    assert lost == ('1 messages on /tf, which are damaged',)
+
+
+@pytest.mark.parametrize('plugin', list(StoragePlugin))
+def test_damage_of_compressed_bags_is_told(tmp_path, plugin):
+    """A message costs itself alone; a file that cannot be unpacked is named."""
+    path = write_bag(tmp_path / 'x', session(1.0), plugin, compressed=CompressionMode.FILE)
+    file = next(path.glob('*.zstd'))
+    os.truncate(file, file.stat().st_size // 2)
+    with pytest.raises(VrIkError, match=f"'{file.name}': its compressed bytes are damaged"):
+        read_tracking(path, SolverConfig())
+    path = write_bag(tmp_path / 'y', session(1.0), plugin, compressed=CompressionMode.MESSAGE)
+    file = next(f for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
+    data = file.read_bytes()
+    with Bag(path) as bag:
+        whole = len(list(bag.messages()))
+    start = data.index(ZSTD_MAGIC, len(data) // 2)
+    file.write_bytes(data[:start] + bytes(4) + data[start + 4 :])
+    with Bag(path) as bag:
+        assert len(list(bag.messages())) == whole - 1
+        assert ['its compressed bytes are damaged' in text for text in bag.lost] == [True]
 
 
 def test_what_is_no_session_is_refused_with_the_reason(tmp_path):

@@ -16,6 +16,8 @@
 
 import csv
 import math
+import os
+import shutil
 
 from bag_support import HEIGHT_M, session, write_bag
 from hypothesis import given, settings, strategies as st
@@ -112,7 +114,7 @@ def test_a_bvh_file_becomes_a_session_and_the_body_comes_back(dance, tmp_path):
     result = invoke('convert', dance, tmp_path / 'bag')
     assert result.exit_code == 0, result.output
     config = SolverConfig()
-    frames = read_tracking(tmp_path / 'bag', config)
+    frames, _ = read_tracking(tmp_path / 'bag', config)
     truth = read_mocap(dance)
     assert set(frames[0].names) == set(truth.poses)
     moved = frames[-(len(truth) - 1) :]
@@ -124,6 +126,12 @@ def test_a_bvh_file_becomes_a_session_and_the_body_comes_back(dance, tmp_path):
     assert f'height {HEIGHT_M:.1f}' in result.output
     assert invoke('convert', dance, tmp_path / 'again.bvh').exit_code == 0
     back = read_mocap(tmp_path / 'again.bvh')
+    motion = read_motion(dance, config, None)
+    model = RobotModel.from_urdf(motion.urdf, floating_base=True)
+    solved = np.array([model.link_poses(q)[:, :3, 3] for q in motion.q])
+    for joint in back.joints:
+        found = solved[:, model.link_index(joint)]
+        np.testing.assert_allclose(back.joints[joint], found, atol=1e-6, err_msg=joint)
     # Lengths and mounts are estimates from one T-pose: how good is measured by `vr_ik eval`.
     for joint in truth.joints:
         away = np.linalg.norm(back.joints[joint] - truth.joints[joint], axis=1)
@@ -139,6 +147,19 @@ def test_a_solved_bag_is_taken_as_it_is_and_another_is_solved(bag, solved, tmp_p
     np.testing.assert_allclose(np.abs(as_it_is.q), np.abs(anew.q), atol=1e-9)
     other = read_motion(bag, SolverConfig(user_height_m=1.9), None)
     assert np.abs(other.q - anew.q).max() > 0.01
+
+
+def test_what_is_lost_of_a_cut_bag_is_told(bag, solved, tmp_path):
+    for number, source in enumerate((bag, solved)):
+        cut = tmp_path / f'cut_{number}'
+        shutil.copytree(source, cut)
+        file = next(cut.glob('*.mcap'))
+        os.truncate(file, int(0.8 * file.stat().st_size))
+        whole = invoke('convert', source, tmp_path / f'whole_{number}.csv')
+        result = invoke('convert', cut, tmp_path / f'cut_{number}.csv')
+        assert result.exit_code == whole.exit_code == 0, result.output
+        assert f'{cut}: could not be read: the file is cut off' in result.stderr
+        assert not whole.stderr
 
 
 def test_csv_holds_every_number(solved, tmp_path):

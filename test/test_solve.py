@@ -94,7 +94,7 @@ def stamp_ns(header):
 def test_the_result_is_what_the_pipeline_gives(bag, solved):
     out, figures = solved
     config = SolverConfig()
-    frames = read_tracking(bag, config)
+    frames, _ = read_tracking(bag, config)
     pipeline = Pipeline(config)
     expected = np.array([pipeline.process(frame).q for frame in frames])
     stamps, q = positions(out)

@@ -21,6 +21,7 @@ from typing import Annotated
 import typer
 
 from vr_ik.cli.files import check_writable, write_text
+from vr_ik.cli.solve import tell_lost
 from vr_ik.config import SolverConfig
 from vr_ik.config_file import load_config
 from vr_ik.errors import VrIkError
@@ -69,7 +70,8 @@ def calibrate(
         raise VrIkError('Name a bag to calibrate from, or list what is known with --list.')
     if json_file is not None:
         check_writable(json_file)
-    frames = read_tracking(bag, config)
+    frames, lost = read_tracking(bag, config)
+    tell_lost(bag, lost)
     index, calibration = find_held(frames)
     at_s = (frames[index].stamp_ns - frames[0].stamp_ns) * 1e-9
     typer.echo(f'Pose found {at_s:.1f} s after the start: {calibration.summary()}')

@@ -19,7 +19,7 @@ from typing import Annotated
 
 import typer
 
-from vr_ik.cli.solve import ConfigFile, solver_settings, SolverName, UserName
+from vr_ik.cli.solve import ConfigFile, solver_settings, SolverName, tell_lost, UserName
 
 
 def convert(
@@ -40,4 +40,6 @@ def convert(
     from vr_ik.offline.convert import convert as convert_motion
 
     config, calibration = solver_settings(config_file, solver, user)
-    typer.echo(convert_motion(source, target, config, calibration))
+    done, lost = convert_motion(source, target, config, calibration)
+    typer.echo(done)
+    tell_lost(source, lost)

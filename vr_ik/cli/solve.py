@@ -14,6 +14,7 @@
 
 """The command `vr_ik solve`: the body for recorded sessions, faster than they were recorded."""
 
+from collections.abc import Sequence
 import json
 from pathlib import Path
 import sys
@@ -151,5 +152,10 @@ def _tell(one: Any) -> None:
     )
     if one.replaced:
         typer.echo(f'{one.bag}: replaced {one.replaced} messages of an earlier solve.')
-    if one.lost:
-        typer.echo(f'{one.bag}: could not be read: {"; ".join(one.lost)}.', err=True)
+    tell_lost(one.bag, one.lost)
+
+
+def tell_lost(bag: object, lost: Sequence[str]) -> None:
+    """Say in one line what of a bag could not be read, if anything."""
+    if lost:
+        typer.echo(f'{bag}: could not be read: {"; ".join(lost)}.', err=True)

@@ -98,7 +98,7 @@ def _vive_recording(name: str, values: Array, tags: Array) -> Recording:
 
 def read_bag(path: Path, config: SolverConfig) -> Recording:
     """Read a recorded session from the moment on at which a calibration pose was held."""
-    frames = read_tracking(path, config)
+    frames, _ = read_tracking(path, config)
     frames = frames[find_held(frames)[0] :]
     roles = sorted({name for frame in frames for name in frame.names})
     poses = np.full((len(roles), len(frames), 4, 4), np.nan)

@@ -84,10 +84,21 @@ class Bag:
         """Yield the messages in the order of their recording; `lost` is complete after it."""
         for file in self._files:
             for topic, log_ns, data in file.messages():
-                if self._messages_compressed:
-                    data = DECOMPRESSORS['zstd'](data, 0)
-                yield topic, log_ns, data
-            self.lost.extend(text for text in file.lost if text not in self.lost)
+                if not self._messages_compressed:
+                    yield topic, log_ns, data
+                    continue
+                try:
+                    whole = _decompressed(data)
+                except VrIkError as error:
+                    self._lose(f'a message on {topic.name}: {error}')
+                else:
+                    yield topic, log_ns, whole
+            for text in file.lost:
+                self._lose(text)
+
+    def _lose(self, text: str) -> None:
+        if text not in self.lost:
+            self.lost.append(text)
 
     def _open(self) -> None:
         if not self.path.exists():
@@ -128,9 +139,16 @@ class Bag:
         if path.suffix == _COMPRESSED:
             folder = self._stack.enter_context(tempfile.TemporaryDirectory())
             whole = Path(folder, path.stem)
-            whole.write_bytes(DECOMPRESSORS['zstd'](path.read_bytes(), 0))
+            whole.write_bytes(_decompressed(path.read_bytes()))
             path = whole
         return McapFile(path) if path.suffix == '.mcap' else SqliteFile(path)
+
+
+def _decompressed(data: bytes) -> bytes:
+    try:
+        return DECOMPRESSORS['zstd'](data, 0)
+    except Exception as error:  # the library has errors of its own, another in each Python
+        raise VrIkError(f'its compressed bytes are damaged ({error})') from error
 
 
 def _described(folder: Path) -> dict[str, Any]:

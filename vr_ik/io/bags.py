@@ -17,17 +17,17 @@
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.frame_solver import FrameSolver
 from vr_ik.io.bag_files import Bag, is_bag
 from vr_ik.io.bag_topics import TF_TYPE, Topic, typestore
-from vr_ik.io.tf_cdr import DeviceReader, JoinedMessages
+from vr_ik.io.tf_cdr import CDR_LITTLE_ENDIAN, DeviceReader, JoinedMessages
 from vr_ik.types import TrackingFrame
 
-__all__ = ['is_bag', 'no_devices', 'read_tracking', 'tf_topic']
+__all__ = ['in_our_layout', 'is_bag', 'no_devices', 'read_tracking', 'tf_topic', 'unused']
 
 _TF = '/tf'
 _AT_ONCE = 4096
@@ -35,7 +35,15 @@ _LOOKED_THROUGH = 1000
 _LISTED = 20
 
 
-def read_tracking(path: Path, config: SolverConfig) -> list[TrackingFrame]:
+class Tracking(NamedTuple):
+    """The tracked devices of a bag."""
+
+    frames: list[TrackingFrame]
+    lost: tuple[str, ...]
+    """What could not be read, in words."""
+
+
+def read_tracking(path: Path, config: SolverConfig) -> Tracking:
     """Return the frames in which the configured devices were tracked, as the live node sees them.
 
     Raises `VrIkError` for what is no bag, and for a bag without any of the devices.
@@ -43,16 +51,41 @@ def read_tracking(path: Path, config: SolverConfig) -> list[TrackingFrame]:
     reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
     solver = FrameSolver()
     frames: list[TrackingFrame] = []
+    unread = rejected = 0
     with Bag(path) as bag:
         tf = tf_topic(path, bag.topics)
-        messages = (data for topic, _, data in bag.messages() if topic.name == tf)
+        messages = (in_our_layout(data) for topic, _, data in bag.messages() if topic.name == tf)
         while several := list(islice(messages, _AT_ONCE)):
             for devices in reader.read_many(JoinedMessages.of(several)):
-                if devices is not None:  # as live, a message that is none costs itself alone
+                if devices is None:  # as live, a message that is none costs itself alone
+                    unread += 1
+                else:
+                    rejected += len(devices.rejected)
                     frames.extend(solver.frames(devices))
     if not frames:
         raise no_devices(path, config)
-    return frames
+    return Tracking(frames, (*bag.lost, *unused(tf, unread, rejected)))
+
+
+def unused(tf: str = _TF, unread: int = 0, rejected: int = 0, unsolved: int = 0) -> list[str]:
+    """Return what of the messages on a topic could not be used, in words."""
+    counts = {
+        f'{unread} messages on {tf}, which are damaged': unread,
+        f'{rejected} transforms of devices, which are no poses': rejected,
+        f'{unsolved} frames, in which the solver failed': unsolved,
+    }
+    return [text for text, count in counts.items() if count]
+
+
+def in_our_layout(message: bytes) -> bytes:
+    """Return a TF message in little endian CDR, whatever machine has recorded it."""
+    if message[:2] == CDR_LITTLE_ENDIAN:
+        return message
+    try:
+        content = typestore().deserialize_cdr(message, TF_TYPE)
+    except Exception:  # bytes of whatever kind, which the library's generated code trips over
+        return b''
+    return bytes(typestore().serialize_cdr(content, TF_TYPE))
 
 
 def no_devices(path: Path, config: SolverConfig) -> VrIkError:

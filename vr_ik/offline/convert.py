@@ -43,14 +43,19 @@ _PAUSE_NS = 2_000_000_000
 
 def convert(
     source: Path, target: Path, config: SolverConfig, calibration: Calibration | None
-) -> str:
-    """Convert a file or bag to what the target's suffix says; return what was done, in words."""
+) -> tuple[str, tuple[str, ...]]:
+    """Convert a file or bag to what the target's suffix says.
+
+    Returns what was done and what could not be read, both in words.
+    """
     writers: dict[str, Callable[[Path, Motion], str]] = {'.bvh': _write_bvh, '.csv': _write_csv}
     check_free(target)
     if source.suffix != '.bvh' and not is_bag(source):
         raise VrIkError(f"'{source}' is neither a bag nor a .bvh file.")
     if target.suffix in writers:
-        return writers[target.suffix](target, read_motion(source, config, calibration))
+        motion = read_motion(source, config, calibration)
+        done = writers[target.suffix](target, motion)
+        return done, motion.lost
     if target.suffix:
         raise VrIkError(
             f"'{target}': unknown format '{target.suffix}'; known: {', '.join(writers)}, and "
@@ -58,7 +63,7 @@ def convert(
         )
     if source.suffix != '.bvh':
         raise VrIkError(f"'{source}' is a bag already; to solve it: vr_ik solve.")
-    return _write_tracking(target, source, config)
+    return _write_tracking(target, source, config), ()
 
 
 def _write_tracking(target: Path, source: Path, config: SolverConfig) -> str:

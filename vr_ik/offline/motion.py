@@ -31,7 +31,7 @@ from vr_ik.evaluation.reconstruction import input_roles, reconstruct
 from vr_ik.frame_solver import FrameSolver
 from vr_ik.io.bag_files import Bag
 from vr_ik.io.bag_topics import JOINT_STATE_TYPE, STRING_TYPE, typestore
-from vr_ik.io.bags import read_tracking, tf_topic
+from vr_ik.io.bags import in_our_layout, read_tracking, tf_topic, unused
 from vr_ik.io.tf_cdr import DeviceReader, JoinedMessages
 from vr_ik.math.rotations import quaternion_from_matrix
 from vr_ik.offline.earlier import is_of_a_solve
@@ -50,6 +50,8 @@ class Motion:
     stamps_ns: NDArray[np.int64]
     q: Array
     """(frames, 7 + joints): root position [m], quaternion xyzw, joints [rad]."""
+    lost: tuple[str, ...] = ()
+    """What could not be read of it, in words."""
 
     def evenly(self) -> tuple[float, Array]:
         """Return the time of a frame [s], the median, and q at multiples of it.
@@ -93,7 +95,7 @@ def _of_mocap(path: Path, config: SolverConfig, calibration: Calibration | None)
 
 
 def _of_tracking(path: Path, config: SolverConfig, calibration: Calibration | None) -> Motion:
-    frames = read_tracking(path, config)
+    frames, lost = read_tracking(path, config)
     pipeline, solver = Pipeline(config, calibration), FrameSolver()
     solutions = [solver.solve(pipeline, frame) for frame in frames]
     solved = [solution for solution in solutions if solution is not None]
@@ -104,6 +106,7 @@ def _of_tracking(path: Path, config: SolverConfig, calibration: Calibration | No
         pipeline.model.joint_names,
         np.array([solution.stamp_ns for solution in solved], np.int64),
         np.array([solution.q for solution in solved]),
+        (*lost, *unused(unsolved=len(frames) - len(solved))),
     )
 
 
@@ -120,7 +123,7 @@ def _of_solved_bag(path: Path, config: SolverConfig) -> Motion | None:
         tf = tf_topic(path, bag.topics)
         messages = bag.messages()
         while several := list(islice(messages, _AT_ONCE)):
-            tf_messages = [data for topic, _, data in several if topic.name == tf]
+            tf_messages = [in_our_layout(data) for topic, _, data in several if topic.name == tf]
             for poses in reader.read_many(JoinedMessages.of(tf_messages)):
                 if poses is not None and poses.names:
                     roots[poses.stamps_ns[0]] = poses.poses[0]
@@ -138,7 +141,7 @@ def _of_solved_bag(path: Path, config: SolverConfig) -> Motion | None:
     if not urdf or not stamps:
         return None
     q = [np.concatenate((_root(roots[stamp]), joints[stamp])) for stamp in stamps]
-    return Motion(urdf, names, np.array(stamps, np.int64), np.array(q))
+    return Motion(urdf, names, np.array(stamps, np.int64), np.array(q), tuple(bag.lost))
 
 
 def _root(pose_world_from_root: Array) -> Array:

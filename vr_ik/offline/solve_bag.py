@@ -14,7 +14,7 @@
 
 """Solves one recorded session: a bag with tracked devices in, the same bag with a body out."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 import hashlib
 from itertools import islice
@@ -37,9 +37,9 @@ from vr_ik.io.bag_topics import (
     typestore,
 )
 from vr_ik.io.bag_writer import BagWriter
-from vr_ik.io.bags import no_devices, tf_topic
+from vr_ik.io.bags import in_our_layout, no_devices, tf_topic, unused
 from vr_ik.io.body_cdr import BodyFramesEncoder, JointStateEncoder
-from vr_ik.io.tf_cdr import CDR_LITTLE_ENDIAN, DeviceReader, JoinedMessages, LinkReader
+from vr_ik.io.tf_cdr import DeviceReader, JoinedMessages, LinkReader
 from vr_ik.io.tf_cdr_writer import FrameEncoder
 from vr_ik.offline.earlier import human_links, is_of_a_solve
 from vr_ik.offline.report import MotionReport
@@ -147,19 +147,14 @@ class _Solving:
         self._diagnostics = known_topic('/diagnostics', DIAGNOSTICS_TYPE, depth=10)
         self._description = known_topic(f'{space}/robot_description', STRING_TYPE, 1, latched=True)
 
-    def lost(self) -> Iterator[str]:
-        """Yield what of the messages could not be used, in words."""
-        if self._unread:
-            yield f'{self._unread} messages on {self._tf_name}, which are damaged'
-        if self._rejected:
-            yield f'{self._rejected} transforms of devices, which are no poses'
-        if self._unsolved:
-            yield f'{self._unsolved} frames, in which the solver failed'
+    def lost(self) -> list[str]:
+        """Return what of the messages could not be used, in words."""
+        return unused(self._tf_name, self._unread, self._rejected, self._unsolved)
 
     def take(self, messages: list[tuple[Topic, int, bytes]]) -> None:
         """Solve what is in some messages, in their order, and write it all."""
         tf_at = [i for i, (topic, _, _) in enumerate(messages) if topic.name == self._tf_name]
-        joined = JoinedMessages.of([_in_our_layout(messages[i][2]) for i in tf_at])
+        joined = JoinedMessages.of([in_our_layout(messages[i][2]) for i in tf_at])
         replaced = {i for i, message in enumerate(messages) if self._is_replaced(*message)}
         solutions: list[tuple[int, Solution]] = []
         only_links = self._links.hold_only_links(joined)
@@ -216,11 +211,7 @@ class _Solving:
             self.motion_ns += max(solution.stamp_ns - self._last_ns, 0)
         self._last_ns = solution.stamp_ns
         if self._report.note(solution):
-            totals: dict[str, object] = {
-                'transforms rejected': self._rejected,
-                'transforms late': self._frame_solver.assembler.late,
-                'restarts of time': self._frame_solver.restarts,
-            }
+            totals = {'transforms rejected': self._rejected, **self._frame_solver.totals()}
             message = self._report.message(solution.stamp_ns, totals)
             self._writer.write(self._diagnostics, log_ns, message)
 
@@ -238,17 +229,6 @@ def warm_up(pipeline: Pipeline, config: SolverConfig) -> None:
         reader.read_many(joined)
         pipeline.process(frame)
     pipeline.reset()
-
-
-def _in_our_layout(message: bytes) -> bytes:
-    """Return a TF message in little endian CDR, whatever machine has recorded it."""
-    if message[:2] == CDR_LITTLE_ENDIAN:
-        return message
-    try:
-        content = typestore().deserialize_cdr(message, TF_TYPE)
-    except Exception:  # bytes of whatever kind, which the library's generated code trips over
-        return b''
-    return bytes(typestore().serialize_cdr(content, TF_TYPE))
 
 
 def _string(text: str) -> bytes:
