@@ -88,7 +88,7 @@ class Judge:
         if command.publish:
             self._check_motion(command, seconds, measured)
         elif self._before is not None:
-            self._check_end(command, seconds)
+            self._check_end(seconds)
         self.state = command.state
 
     def _check_motion(self, command: TeleopCommand, seconds: float, measured: Array) -> None:
@@ -109,11 +109,11 @@ class Judge:
         assert (change <= self.acceleration * (1.0 + 1e-6) + rounding).all()
         self._before = q, mean, seconds
 
-    def _check_end(self, command: TeleopCommand, seconds: float) -> None:
+    def _check_end(self, seconds: float) -> None:
         """What is published last must be at rest, unless no tick came to publish it."""
         assert self._before is not None
         _, mean, seconds_before = self._before
-        if command.reason is not Reason.PAUSED:
+        if seconds <= self.config.longest_tick_s:
             change = np.abs(mean) / (0.5 * (seconds + seconds_before))
             rounding = 1e-12 / min(seconds, seconds_before) ** 2
             assert (change <= self.acceleration * (1.0 + 1e-6) + rounding).all()
@@ -158,7 +158,8 @@ class Operator:
         self._ticks = 0
         self._frame: tuple[int, list[Array]] = (0, [])
         self._pressed_before = [True] * config.arms
-        self.commands: list[TeleopCommand] = []
+        self.reasons: set[Reason] = set()
+        """All that were ever given."""
 
     @property
     def now_ns(self) -> int:
@@ -190,6 +191,7 @@ class Operator:
         fresh = any(p and not b for p, b in zip(pressed, self._pressed_before, strict=True))
         self._pressed_before = pressed
         self.judge.check(command, seconds, measured, fresh)
+        self.reasons.add(command.reason)
         if command.publish:
             self.robot = np.array(command.positions)
         return command

@@ -187,8 +187,13 @@ def test_no_part_enters_a_box_to_keep_out_of() -> None:
     arm = arm_of(operator)
     samples = np.linspace(0.0, 1.0, 15)
     nearest = np.inf
-    for positions in violently(operator, 4)[::3]:
-        poses = [arm.arm.model.link_pose(positions, f'panda_link{i}') for i in range(1, 8)]
+    # Down and aside, into the box: without it the tip would end deep inside.
+    operator.move(np.array([0.1, 0.4, -0.2]), np.zeros(3), 200)
+    commands = [operator.move(np.array([0.1, 0.3, -0.2]), np.zeros(3), 1) for _ in range(150)]
+    positions = [np.array(command.positions) for command in commands]
+    assert commands[-1].arms[0].position_error_m > 0.1
+    for q in [*positions, *violently(operator, 4)[::3]]:
+        poses = [arm.arm.model.link_pose(q, f'panda_link{i}') for i in range(1, 8)]
         for body, capsule in zip(arm.collisions.bodies, arm.collisions.capsules, strict=True):
             if body < 0:
                 continue

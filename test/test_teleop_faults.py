@@ -53,28 +53,32 @@ class Faults(RuleBasedStateMachine):
         self.operator = Operator(_CONFIG, _TEXT, PANDA_READY)
         self.operator.engage()
 
-    def _watch(self, command, ticks: int) -> None:
+    def _count(self, ticks: int) -> None:
         Faults.ticks += ticks
-        Faults.reasons.add(command.reason)
+        Faults.reasons |= self.operator.reasons
 
     @rule(velocity=vectors, turn=vectors, ticks=lengths)
     def work(self, velocity, turn, ticks) -> None:
-        self._watch(self.operator.move(velocity, turn, ticks), ticks)
+        self.operator.move(velocity, turn, ticks)
+        self._count(ticks)
 
     @rule(velocity=vectors, data=st.lists(st.floats(0.0005, 0.09), min_size=1, max_size=30))
     def work_at_odd_times(self, velocity, data) -> None:
         for seconds in data:
-            self._watch(self.operator.move(0.1 * velocity, velocity, 1, seconds), 1)
+            self.operator.move(0.1 * velocity, velocity, 1, seconds)
+        self._count(len(data))
 
     @rule(ticks=lengths, velocity=vectors)
     def release(self, ticks, velocity) -> None:
         self.operator.clutches = [0.0]
-        self._watch(self.operator.move(velocity, velocity, ticks), ticks)
+        self.operator.move(velocity, velocity, ticks)
+        self._count(ticks)
 
     @rule(ticks=lengths)
     def press(self, ticks) -> None:
         self.operator.clutches = [1.0]
-        self._watch(self.operator.rest(ticks), ticks)
+        self.operator.rest(ticks)
+        self._count(ticks)
 
     @rule(velocity=vectors, ticks=lengths)
     def begin_anew(self, velocity, ticks) -> None:
@@ -84,69 +88,92 @@ class Faults(RuleBasedStateMachine):
         self.operator.robot = np.clip(self.operator.robot, judge.lower, judge.upper)
         command = self.operator.engage()
         assert command.state is State.ENGAGED
-        self._watch(self.operator.move(velocity, velocity, ticks), 201 + ticks)
+        self.operator.move(velocity, velocity, ticks)
+        self._count(201 + ticks)
 
     @rule(enabled=st.booleans(), ticks=lengths)
     def enable(self, enabled, ticks) -> None:
         self.operator.enabled = enabled
-        self._watch(self.operator.rest(ticks), ticks)
+        self.operator.rest(ticks)
+        self._count(ticks)
 
     @rule(ticks=lengths, velocity=vectors)
     def lose_tracking(self, ticks, velocity) -> None:
         self.operator.tracked = False
-        self._watch(self.operator.rest(ticks), ticks)
+        self.operator.rest(ticks)
+        self._count(ticks)
         self.operator.tracked = True
-        self._watch(self.operator.move(velocity, velocity, ticks), ticks)
+        self.operator.move(velocity, velocity, ticks)
+        self._count(ticks)
 
     @rule(way=vectors)
     def jump(self, way) -> None:
         self.operator.hands[0][:3, 3] += 0.2 * way
-        self._watch(self.operator.rest(5), 5)
+        self.operator.rest(5)
+        self._count(5)
 
     @rule(bad=st.sampled_from((np.nan, np.inf, 0.0, 3.0)), row=st.integers(0, 2))
     def report_nonsense(self, bad, row) -> None:
         pose = self.operator.hands[0].copy()
         pose[row, :3] = bad
-        self._watch(self.operator.tick(pose=pose), 1)
+        self.operator.tick(pose=pose)
+        self._count(1)
 
     @rule(value=st.sampled_from((np.nan, np.inf, -1.0, 2.0)))
     def squeeze_nonsense(self, value) -> None:
         self.operator.clutches, before = [value], self.operator.clutches
         self.operator.trigger = value
-        self._watch(self.operator.rest(2), 2)
+        self.operator.rest(2)
+        self._count(2)
         self.operator.clutches, self.operator.trigger = before, 0.0
 
     @rule(age_s=st.floats(-1.0, 1.0), ticks=lengths)
     def let_robot_grow_old(self, age_s, ticks) -> None:
         self.operator.robot_age_s = age_s
-        self._watch(self.operator.rest(ticks), ticks)
+        self.operator.rest(ticks)
+        self._count(ticks)
 
     @rule(known=st.booleans())
     def lose_robot(self, known) -> None:
         self.operator.robot_known = known
-        self._watch(self.operator.rest(2), 2)
+        self.operator.rest(2)
+        self._count(2)
 
     @rule(joint=st.integers(0, 6), by=st.floats(-3.0, 3.0) | st.just(np.nan))
     def push_robot(self, joint, by) -> None:
         before = self.operator.robot.copy()
         self.operator.robot[joint] += by
-        self._watch(self.operator.tick(), 1)
+        self.operator.tick()
+        self._count(1)
         if not np.isfinite(by):
             self.operator.robot = before
+
+    @rule(joint=st.integers(0, 6), velocity=vectors)
+    def push_robot_at_work(self, joint, velocity) -> None:
+        self.begin_anew(velocity, 1)
+        judge = self.operator.judge
+        middle = 0.5 * (judge.lower + judge.upper)
+        away = 0.3 if self.operator.robot[joint] < middle[joint] else -0.3
+        self.operator.robot[joint] += away
+        command = self.operator.tick()
+        assert (command.state, command.reason) == (State.STOPPED, Reason.ROBOT_FAR)
+        self._count(1)
 
     @rule(seconds=st.floats(-100.0, 100.0))
     def set_clock(self, seconds) -> None:
         self.operator.offset_ns += round(seconds * 1e9)
-        self._watch(self.operator.rest(5), 5)
+        self.operator.rest(5)
+        self._count(5)
 
     @rule(seconds=st.floats(0.101, 5.0))
     def pause(self, seconds) -> None:
-        self._watch(self.operator.tick(seconds), 1)
+        self.operator.tick(seconds)
+        self._count(1)
 
 
 def test_no_order_of_faults_breaks_a_limit() -> None:
     plan = settings(
-        max_examples=28,
+        max_examples=15,
         stateful_step_count=200,
         derandomize=True,
         deadline=None,
