@@ -17,7 +17,9 @@
 A hundred thousand ticks of an operator with a Panda, with every fault there is.
 """
 
-from hypothesis import HealthCheck, Phase, settings, strategies as st
+import itertools
+
+from hypothesis import HealthCheck, Phase, seed, settings, strategies as st
 from hypothesis.stateful import initialize, rule, RuleBasedStateMachine, run_state_machine_as_test
 import numpy as np
 from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text
@@ -173,14 +175,17 @@ class Faults(RuleBasedStateMachine):
 
 def test_no_order_of_faults_breaks_a_limit() -> None:
     plan = settings(
-        max_examples=15,
+        max_examples=4,
         stateful_step_count=200,
-        derandomize=True,
+        database=None,
         deadline=None,
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(Faults, settings=plan)
-    assert Faults.ticks >= _TICKS, 'so many were promised'
+    # Seed after seed, so that no two rounds are alike and every run is the same.
+    for number in itertools.count():
+        run_state_machine_as_test(seed(number)(Faults), settings=plan)
+        if Faults.ticks >= _TICKS:
+            break
     missed = set(Reason) - Faults.reasons - {Reason.SOLVER_FAILED}
     assert not missed, 'these were never brought about'
