@@ -14,6 +14,7 @@
 
 """Compiles every kernel that nodes and bags use: their first start is as quick as any other."""
 
+from vr_ik import registry
 from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf
 from vr_ik.config import SolverConfig, TrackerConfig
@@ -28,6 +29,9 @@ def main() -> None:
     """Make what the nodes make at their start; numba keeps the machine code beside the sources."""
     solving = Solving(SolverConfig())
     warm_up(solving.pipeline, SolverConfig())
+    # Every solver: a change to one that is not compiled yet would hold up a moving body.
+    for solver in registry.names(registry.SOLVERS):
+        Solving(SolverConfig(solver=solver))
     # Any arm will do, such as a person's.
     arm = TeleopNodeConfig(
         tip_links=('r_wrist',), elbow_links=('r_forearm',), elbow_frames=('r_forearm',)
