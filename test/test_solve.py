@@ -216,6 +216,39 @@ def test_what_is_of_other_robots_stays(bag, tmp_path):
     assert all(message in after for message in contents(path))
 
 
+def test_another_users_body_stays(solved, tmp_path):
+    """Ben's topics, in the bag of a session with two, are not Anna's to replace or to convert."""
+    out, figures = solved
+    path = tmp_path / 'two'
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        with Reader(out) as reader:
+            kinds = {c.topic: c.msgtype for c in reader.connections}
+        bens = {name: f'/ben{name}' for name in (JOINT_STATES, '/robot_description')}
+        topics = {
+            name: writer.add_connection(name, kind, typestore=STORE)
+            for name, kind in kinds.items()
+        } | {
+            name: writer.add_connection(name, kinds[ours], typestore=STORE)
+            for ours, name in bens.items()
+        }
+        for topic, stamp, data in contents(out):
+            writer.write(topics[topic], stamp, data)
+            if topic in bens:
+                writer.write(topics[bens[topic]], stamp, data[:-8] + bytes(8))
+            if topic == '/diagnostics':
+                kind = kinds[topic]
+                message = STORE.deserialize_cdr(data, kind)
+                message.status[0].name = 'ben/solver_node: solver'
+                writer.write(topics[topic], stamp, STORE.serialize_cdr(message, kind))
+    again = solve(path, tmp_path / 'again')
+    assert again.sha256 == figures['sha256']
+    kept = [m for m in contents(path) if m[0].startswith('/ben') or b'ben/solver' in m[2]]
+    assert len(kept) > figures['frames']
+    assert [m for m in contents(tmp_path / 'again') if m in kept] == kept
+    motion = read_motion(path, SolverConfig(), None)
+    np.testing.assert_array_equal(motion.q, read_motion(out, SolverConfig(), None).q)
+
+
 def test_sources_that_split_frames_and_other_storages_give_the_same(bag, tmp_path):
     """Of frames that come device by device, only the first is solved with what is there yet."""
     frames = session(8.0)

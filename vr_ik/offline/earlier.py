@@ -53,8 +53,20 @@ def human_links() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for links in names for name in links))
 
 
-def is_of_a_solve(topic: Topic, message: bytes) -> bool:
-    """Tell whether a message, other than one of TF, is what a solver says of a human body."""
+def namespaces(tf: str, frame_prefix: str) -> frozenset[str]:
+    """Return where a user's topics are: beside his TF, or in the namespace named as his prefix."""
+    return frozenset((tf.rsplit('/', 1)[0], f'/{frame_prefix}'.rstrip('/')))
+
+
+def is_of_a_solve(topic: Topic, message: bytes, spaces: frozenset[str]) -> bool:
+    """Tell whether a message, other than one of TF, is what a user's solver says of his body.
+
+    Another user, in namespaces other than these, keeps what he has.
+    """
+    if topic.type == DIAGNOSTICS_TYPE:
+        return _is_of_solver(message, spaces)
+    if topic.name.rsplit('/', 1)[0] not in spaces:
+        return False
     if topic.type == JOINT_STATE_TYPE:
         return any(
             len(message) == size and message.startswith(names, _NAMES_AT)
@@ -62,18 +74,17 @@ def is_of_a_solve(topic: Topic, message: bytes) -> bool:
         )
     if topic.type == STRING_TYPE:
         return topic.name.endswith('robot_description') and _HUMAN in message
-    if topic.type == DIAGNOSTICS_TYPE:
-        return _is_of_solver(message)
     return False
 
 
-def _is_of_solver(message: bytes) -> bool:
-    """Tell whether all lines of diagnostics are of a solver node."""
+def _is_of_solver(message: bytes, spaces: frozenset[str]) -> bool:
+    """Tell whether all lines of diagnostics are of the solver node in one of the namespaces."""
     if SOLVER_NAME.encode() not in message:
         return False
     try:
         content: Any = typestore().deserialize_cdr(message, DIAGNOSTICS_TYPE)
     except Exception:  # bytes of whatever kind, which the library's generated code trips over
         return False
-    nodes = {line.name.split(':')[0].rsplit('/', 1)[-1] for line in content.status}
-    return nodes == {SOLVER_NAME}
+    nodes = {line.name.split(':')[0].lstrip('/') for line in content.status}
+    ours = {f'{space}/{SOLVER_NAME}'.lstrip('/') for space in spaces}
+    return bool(nodes) and nodes <= {SOLVER_NAME, *ours}

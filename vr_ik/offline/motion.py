@@ -34,7 +34,7 @@ from vr_ik.io.bag_topics import JOINT_STATE_TYPE, STRING_TYPE, typestore
 from vr_ik.io.bags import in_our_layout, read_tracking, tf_topic, unused
 from vr_ik.io.tf_cdr import DeviceReader, JoinedMessages
 from vr_ik.math.rotations import quaternion_from_matrix
-from vr_ik.offline.earlier import is_of_a_solve
+from vr_ik.offline.earlier import is_of_a_solve, namespaces
 from vr_ik.pipeline import Pipeline
 from vr_ik.types import Array
 
@@ -121,6 +121,7 @@ def _of_solved_bag(path: Path, config: SolverConfig) -> Motion | None:
         if not any(topic.type == JOINT_STATE_TYPE for topic in bag.topics):
             return None
         tf = tf_topic(path, bag.topics)
+        spaces = namespaces(tf, config.frame_prefix)
         messages = bag.messages()
         while several := list(islice(messages, _AT_ONCE)):
             tf_messages = [in_our_layout(data) for topic, _, data in several if topic.name == tf]
@@ -128,7 +129,7 @@ def _of_solved_bag(path: Path, config: SolverConfig) -> Motion | None:
                 if poses is not None and poses.names:
                     roots[poses.stamps_ns[0]] = poses.poses[0]
             for topic, _, data in several:
-                if topic.name == tf or not is_of_a_solve(topic, data):
+                if topic.name == tf or not is_of_a_solve(topic, data, spaces):
                     continue
                 content: Any = typestore().deserialize_cdr(data, topic.type)
                 if topic.type == STRING_TYPE:

@@ -41,7 +41,7 @@ from vr_ik.io.bags import in_our_layout, no_devices, tf_topic, unused
 from vr_ik.io.body_cdr import BodyFramesEncoder, JointStateEncoder
 from vr_ik.io.tf_cdr import DeviceReader, JoinedMessages, LinkReader
 from vr_ik.io.tf_cdr_writer import FrameEncoder
-from vr_ik.offline.earlier import human_links, is_of_a_solve
+from vr_ik.offline.earlier import human_links, is_of_a_solve, namespaces
 from vr_ik.offline.report import MotionReport
 from vr_ik.pipeline import Pipeline, Solution
 from vr_ik.types import TrackingFrame
@@ -142,6 +142,7 @@ class _Solving:
         # A user in a namespace has all topics there, as the node has.
         space = tf.rsplit('/', 1)[0]
         self._tf_name = tf
+        self._spaces = namespaces(tf, config.frame_prefix)
         self._tf = next(topic for topic in topics if topic.name == tf and topic.type == TF_TYPE)
         self._joint_states = known_topic(f'{space}/joint_states', JOINT_STATE_TYPE, depth=10)
         self._diagnostics = known_topic('/diagnostics', DIAGNOSTICS_TYPE, depth=10)
@@ -176,7 +177,7 @@ class _Solving:
         self._write(messages, replaced, solutions)
 
     def _is_replaced(self, topic: Topic, log_ns: int, data: bytes) -> bool:
-        return topic.name != self._tf_name and is_of_a_solve(topic, data)
+        return topic.name != self._tf_name and is_of_a_solve(topic, data, self._spaces)
 
     def _write(
         self,
