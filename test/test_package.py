@@ -16,6 +16,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 import os
 from pathlib import Path
 import re
@@ -137,6 +138,39 @@ def test_the_environment_shares_what_is_there() -> None:
     shared = runpy.run_path(str(ROOT / 'tools' / 'make_venv.py'))['SHARED']
     assert sorted(shared) == sorted((*SHARED_FOLDERS, 'package.xml'))
     assert [name for name in shared if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ('broken', 'again'),
+    [
+        ('venv', ['venv', 'packages', 'kernels']),
+        ('packages', ['venv', 'packages', 'kernels']),
+        ('kernels', ['kernels']),
+    ],
+)
+def test_a_set_up_that_was_broken_off_goes_on(
+    tmp_path: Path, broken: str, again: list[str]
+) -> None:
+    """What is whole is kept; half an environment is made anew."""
+    make_venv = runpy.run_path(str(ROOT / 'tools' / 'make_venv.py'))
+    done: list[str] = []
+    interrupted = [broken]
+
+    def run(name: str) -> None:
+        if name in interrupted:
+            raise KeyboardInterrupt
+        done.append(name)
+
+    names = ('venv', 'packages', 'kernels')
+    steps = [make_venv['Step'](name, name, name, partial(run, name)) for name in names]
+    with pytest.raises(KeyboardInterrupt):
+        make_venv['perform'](steps, tmp_path)
+    interrupted.clear()
+    done.clear()
+    make_venv['perform'](steps, tmp_path)
+    assert done == again
+    make_venv['perform'](steps, tmp_path)
+    assert done == again
 
 
 def test_manifest_is_a_valid_format_3() -> None:

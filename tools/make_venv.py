@@ -214,9 +214,14 @@ def bench_steps(venv: Path) -> list[Step]:
 
 
 def perform(steps: Sequence[Step], venv: Path) -> None:
-    """Do what is not done yet. Where a step was broken off, everything is made anew."""
+    """Do what is not done yet.
+
+    A step that was broken off is done again. Half an environment or half its packages cannot be
+    mended by that: after those, everything is made anew.
+    """
     stamps = venv / '.vr_ik_setup'
-    if any(stamp.read_text() == BEGUN for stamp in stamps.glob('*')):
+    halves = (stamps / 'venv', stamps / 'packages')
+    if any(stamp.exists() and stamp.read_text() == BEGUN for stamp in halves):
         shutil.rmtree(stamps)
     for number, step in enumerate(steps, 1):
         stamp = stamps / step.name
