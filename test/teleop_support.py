@@ -32,7 +32,12 @@ from vr_ik.types import Array, TrackingFrame
 ROBOTS = Path(__file__).parent.parent / 'config' / 'robots'
 PERIOD_S = 0.01
 START = np.array([0.4, -0.2, 1.2])
-PATIENT = {'tracking_timeout_s': 1.0, 'robot_timeout_s': 1.0, 'longest_tick_s': 0.5}
+PATIENT = {
+    'tracking_timeout_s': 1.0,
+    'joy_timeout_s': 1.0,
+    'robot_timeout_s': 1.0,
+    'longest_tick_s': 0.5,
+}
 MENU, GRIP, TRIGGER = 4, 5, 4
 
 
@@ -58,7 +63,7 @@ class TeleopOperator:
         self.position = START.copy()
         self.grip = self.trigger = 0.0
         self.menu = False
-        self.tracked = True
+        self.tracked = self.powered = True
         self.state = ''
         self.feedback: list[JoyFeedback] = []
         node = listener.node
@@ -122,12 +127,16 @@ class TeleopOperator:
             poses[1, :3, 3] = self.position
             frame = TrackingFrame(stamp_ns, ('hmd', 'r_controller'), poses)
             self._tf.publish(self._writer.write(frame))
+        if self.powered:
+            self._publish_joy(stamp_ns)
+        self.every_frame()
+
+    def _publish_joy(self, stamp_ns: int) -> None:
         joy = Joy(axes=[0.0] * 6, buttons=[0] * 14)
         joy.axes[GRIP], joy.axes[TRIGGER] = self.grip, self.trigger
         joy.buttons[MENU] = int(self.menu)
         set_stamp(joy.header.stamp, stamp_ns)
         self._joy.publish(joy)
-        self.every_frame()
 
 
 class StillRobot:

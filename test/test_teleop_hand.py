@@ -120,8 +120,8 @@ def test_clutch_does_not_chatter_and_nonsense_is_no_release() -> None:
     clutch.engaged = True
     clutch.update(0.45)
     assert clutch.engaged
-    clutch.update(math.nan)
-    assert not clutch.engaged
+    assert not clutch.update(math.nan)
+    assert not clutch.known
     assert not clutch.update(1.0)
     clutch.update(0.0)
     assert clutch.update(1.0)

@@ -238,6 +238,34 @@ def test_a_fault_stops_the_moving_arm_smoothly_until_the_clutch_is_pressed_anew(
     operator.move(-0.5 * UP, 0.3)
 
 
+def test_a_controller_that_falls_silent_with_its_grip_pressed_lets_go_for_good(
+    engaged: Graph,
+) -> None:
+    operator = engaged.operator
+    operator.move(0.5 * UP, 0.3)
+    operator.powered = False
+    operator.wait_for_state('stopped: the buttons of the device are silent (r_controller)')
+    engaged.check_silence()
+    operator.powered = True  # and the grip is still pressed
+    operator.go_on(0.3)
+    assert operator.state.startswith('disengaged')
+    operator.release()
+    operator.engage()
+    operator.move(-0.5 * UP, 0.3)
+
+
+def test_a_menu_button_that_is_held_takes_back_no_pause(engaged: Graph) -> None:
+    operator = engaged.operator
+    operator.menu = True
+    operator.go_on(0.2)
+    pause(engaged)
+    operator.release()
+    operator.grip = 1.0
+    operator.wait_for_state('disengaged: not enabled')
+    operator.menu = False
+    operator.release()
+
+
 def test_a_robot_that_is_silent_stops_the_arm_and_is_not_engaged(
     engaged: Graph, robot_process: NodeProcess
 ) -> None:
@@ -267,7 +295,10 @@ def test_parameters_change_at_rest_only_and_a_reset_forgets_the_stop(engaged: Gr
     pause(engaged)
     engaged.operator.wait_for_state('stopped')
     engaged.operator.go_on(CONFIG.stop_time_s)
-    assert engaged.call(engaged.set_parameters, request).results[0].successful
+    horizon = Parameter('horizon_s', value=0.05).to_parameter_msg()
+    request.parameters.append(horizon)
+    results = engaged.call(engaged.set_parameters, request).results
+    assert [result.successful for result in results] == [True, True]
     assert engaged.call(engaged.reset, Trigger.Request()).success
     engaged.operator.wait_for_state('disengaged: all is well')
     engaged.operator.release()
@@ -275,7 +306,9 @@ def test_parameters_change_at_rest_only_and_a_reset_forgets_the_stop(engaged: Gr
     before = engaged.tip()
     engaged.operator.move(-UP, 0.7)
     engaged.operator.go_on(0.3)
+    assert engaged.operator.state.startswith('engaged'), engaged.operator.state
     np.testing.assert_allclose(engaged.tip() - before, -0.5 * UP, atol=3e-3)
+    assert engaged.commands[-1][1].points[0].time_from_start.nanosec == 50_000_000
 
 
 def test_diagnostics_tell_the_state_and_count_the_stops(graph: Graph) -> None:

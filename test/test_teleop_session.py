@@ -159,6 +159,18 @@ def test_a_fault_stops_smoothly_and_for_good(
     assert operator.tick().state is State.ENGAGED
 
 
+def test_a_silent_clutch_stops_the_arm_until_it_was_seen_released(operator: Operator) -> None:
+    operator.clutches = [math.nan]
+    command = operator.tick()
+    assert (command.state, command.reason) == (State.STOPPED, Reason.CLUTCH_SILENT)
+    assert not operator.session.idle, 'it still moves'
+    assert not operator.rest(STOP_TICKS).publish
+    assert operator.session.idle
+    operator.clutches = [1.0]
+    assert operator.rest(50).state is State.DISENGAGED
+    assert operator.engage().state is State.ENGAGED
+
+
 def test_a_clock_that_stands_stops_the_arm(operator: Operator) -> None:
     """Nothing would grow old any more, neither the hand nor the robot's state."""
     ticks = round(PANDA.clock_jump_s / 0.004) + 1

@@ -288,7 +288,7 @@ def _quality(profile: QoSProfile) -> str:
 
 
 def _default(row: ParamRow) -> str:
-    if row.default == f'[{row.valid.removeprefix("one of ")}]':
+    if row.valid and row.default == f'[{row.valid.removeprefix("one of ")}]':
         return 'all'
     return f'`{row.default}`' if row.default else ''
 

@@ -49,12 +49,12 @@ from vr_ik.nodes.teleop_report import TeleopReport
 from vr_ik.teleop.measured import MeasuredJoints
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.teleop.session import TeleopSession
-from vr_ik.teleop.types import ArmInput, RobotState, State, TeleopInputs
+from vr_ik.teleop.types import ArmInput, RobotState, TeleopInputs
 
 NAME = 'teleop_node'
+_OUTDATED = 'The robot is described otherwise now: nothing moves until this node is started anew.'
 
 _WARM_UP_CLUTCH = (0.0, 1.0, 1.0, 1.0)
-_AT_REST = (State.DISENGAGED, State.STOPPED)
 
 
 class Driving:
@@ -85,6 +85,12 @@ class Driving:
                 self.output = ServoTwists(node, config, robot.root_link)
         self.report = TeleopReport(node, config.arms, robot.root_link)
 
+    def begin_anew(self, config: TeleopNodeConfig) -> None:
+        """Have a new session, with parameters that may have changed."""
+        self.session = make_session(config, self.urdf_text)
+        if isinstance(self.output, Trajectories):
+            self.output.config = config
+
 
 def make_session(config: TeleopNodeConfig, urdf_text: str) -> TeleopSession:
     """Return a session; another one was engaged before it, so that no tick compiles anything."""
@@ -113,6 +119,7 @@ class TeleopNode(Node):
         config = self._config.value
         self._operator = Operator(self, config)
         self._driving: Driving | None = None
+        self._outdated = False
         self.create_service(SetBool, '~/pause', self._on_pause)
         triggers.offer(self, '~/reset', self._reset)
         self._config.when_changed(self._apply)
@@ -148,14 +155,16 @@ class TeleopNode(Node):
         gc.freeze()
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(1.0 / config.rate_hz, self._tick, clock=steady)
+        for note in self._driving.session.notes:
+            self.get_logger().warning(note)
         joints = ', '.join(self._driving.session.joint_names)
         self.get_logger().info(f"Ready: '{config.output}' for {joints}.")
 
     def _on_description(self, message: String) -> None:
         if self._driving is not None:
             if message.data != self._driving.urdf_text:
-                text = 'The robot is described otherwise now; start anew to take it on.'
-                self.get_logger().warning(text)
+                self._outdated = True
+                self.get_logger().error(_OUTDATED)
             return
         try:
             self._begin(message.data)
@@ -179,7 +188,7 @@ class TeleopNode(Node):
             driving.measured.update(now_ns, list(positions), list(positions.values()))
         inputs = TeleopInputs(
             operator.arms(now_ns),
-            operator.enabled,
+            operator.enabled and not self._outdated,
             operator.head(),
             driving.measured.state(),
         )
@@ -199,7 +208,7 @@ class TeleopNode(Node):
         """Take over a live change, which must not change anything under a moving arm."""
         if self._driving is not None:
             self._check_at_rest()
-            self._driving.session = make_session(config, self._driving.urdf_text)
+            self._driving.begin_anew(config)
         self._operator.config = config
 
     def _reset(self) -> str:
@@ -207,18 +216,22 @@ class TeleopNode(Node):
         if self._driving is None:
             raise ConfigError('There is no robot yet.')
         self._check_at_rest()
-        self._driving.session = make_session(self._config.value, self._driving.urdf_text)
+        self._driving.begin_anew(self._config.value)
         return 'Reset.'
 
     def _check_at_rest(self) -> None:
-        if self._driving is not None and self._driving.session.state not in _AT_REST:
-            raise ConfigError('The arms are engaged: pause first, with the service ~/pause.')
+        if self._driving is not None and not self._driving.session.idle:
+            text = (
+                'The arms are engaged, or not at rest yet: pause first, with the service ~/pause.'
+            )
+            raise ConfigError(text)
 
     def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         """Withdraw the enable, so that the arms stop, or give it."""
         self._operator.enabled = not request.data
-        response.success = True
-        response.message = 'Paused.' if request.data else 'Enabled: press the clutch to move.'
+        response.success = bool(request.data) or not self._outdated
+        enabled = _OUTDATED if self._outdated else 'Enabled: press the clutch to move.'
+        response.message = 'Paused.' if request.data else enabled
         self.get_logger().info(response.message)
         return response
 

@@ -16,6 +16,8 @@
 """The operator as the teleoperation node sees him: devices from TF, Joy, his elbows."""
 
 from functools import partial
+import math
+import time
 from typing import Any
 
 import numpy as np
@@ -38,8 +40,6 @@ from vr_ik.types import Array
 
 _WARNING_PERIOD_S = 5.0
 _ROOT = 'base_link'
-_JOY_TIMEOUT_NS = 250_000_000
-"""Joy comes every 50 ms at least: after this silence the clutch counts as released."""
 _INTENSITY = {Buzz.LIMIT: 0.3, Buzz.SINGULARITY: 0.3, Buzz.LOSS: 1.0}
 
 
@@ -87,9 +87,10 @@ class Operator:
     def _arm(self, arm: int, now_ns: int) -> ArmInput:
         config, frame = self.config, self.config.device_frames[arm]
         stamp_ns, pose = self._poses.get(frame, (0, None))
-        clutch = trigger = 0.0
+        clutch = trigger = math.nan
         heard_ns, joy = self._joys.get(frame, (0, None))
-        if joy is not None and abs(now_ns - heard_ns) < _JOY_TIMEOUT_NS:
+        silent_s = (time.monotonic_ns() - heard_ns) * 1e-9
+        if joy is not None and silent_s < config.joy_timeout_s:
             clutch = max(_axis(joy, config.clutch_axis), _button(joy, config.clutch_button))
             trigger = _axis(joy, config.trigger_axis)
         return ArmInput(pose, stamp_ns, clutch, trigger, self._elbow(arm, now_ns))
@@ -120,8 +121,12 @@ class Operator:
         return f'{self.config.operator}/{name}' if self.config.operator else name
 
     def _on_joy(self, frame: str, joy: Joy) -> None:
-        self._joys[frame] = (int(self._node.get_clock().now().nanoseconds), joy)
-        if _button(joy, self.config.enable_button) and not self.enabled:
+        _, before = self._joys.get(frame, (0, None))
+        self._joys[frame] = (time.monotonic_ns(), joy)
+        button = self.config.enable_button
+        # A button that is stuck, or still held at a pause, must not enable again.
+        fresh = before is not None and _button(joy, button) and not _button(before, button)
+        if fresh and not self.enabled:
             self.enabled = True
             self._node.get_logger().info(f"Enabled by the operator, with '{frame}'.")
 

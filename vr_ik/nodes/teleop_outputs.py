@@ -50,9 +50,8 @@ class Trajectories:
     """
 
     def __init__(self, node: Node, config: TeleopNodeConfig, led: tuple[str, ...]) -> None:
-        """Open a topic for each controller."""
-        self._horizon_s = config.horizon_s
-        self._deceleration = config.acceleration / STOP_SLOPE
+        """Open a topic for each controller; `config` may be exchanged while the node runs."""
+        self.config = config
         self._topics = [
             (
                 node.create_publisher(
@@ -71,7 +70,7 @@ class Trajectories:
             return
         for publisher, message, places in self._topics:
             q, velocity = command.positions[places], command.velocities[places]
-            deceleration = np.full(len(q), self._deceleration)
+            deceleration = np.full(len(q), self.config.acceleration / STOP_SLOPE)
             way = [BrakingPoint(0.0, q, velocity), *braking_points(q, velocity, deceleration)]
             message.points = [self._point(point) for point in way]
             publisher.publish(message)
@@ -80,7 +79,7 @@ class Trajectories:
         message = JointTrajectoryPoint(
             positions=point.q.tolist(), velocities=point.velocity.tolist()
         )
-        set_stamp(message.time_from_start, round((self._horizon_s + point.seconds) * 1e9))
+        set_stamp(message.time_from_start, round((self.config.horizon_s + point.seconds) * 1e9))
         return message
 
 

@@ -27,20 +27,22 @@ class Clutch:
         """Start as if pressed and refused: what is held at the start moves nothing."""
         self._threshold = threshold
         self.pressed = True
-        """Whether the operator holds it."""
+        """Whether the operator holds it, or may hold it: it must be seen released."""
+        self.known = False
+        """Whether the last value was a number."""
         self.engaged = False
         """Whether the arm follows: since a fresh press that was accepted."""
 
     def update(self, value: float) -> bool:
         """Take the value of this tick, from 0 to 1; return whether it is a fresh press.
 
-        The caller accepts the press by setting `engaged`. What is no number lets go of the arm,
-        and is no release: the next press counts after one.
+        The caller accepts the press by setting `engaged`. What is no number is no release: the
+        next press counts after one.
         """
         was_pressed = self.pressed
         threshold = self._threshold * (_RELEASE_SHARE if was_pressed else 1.0)
-        known = math.isfinite(value)
-        self.pressed = value >= threshold if known else True
-        if not self.pressed or not known:
+        self.known = math.isfinite(value)
+        self.pressed = value >= threshold if self.known else True
+        if not self.pressed:
             self.engaged = False
-        return known and self.pressed and not was_pressed
+        return self.known and self.pressed and not was_pressed

@@ -46,7 +46,9 @@ class TeleopConfig(Config):
     base_link: str = param(
         '', 'Only joints beyond this link are moved; empty: all up to the tips.', read_only=True
     )
-    head_frame: str = param('hmd', 'The device that tells which way the operator faces.')
+    head_frame: str = param(
+        'hmd', 'The device that tells which way the operator faces.', read_only=True
+    )
     mode: str = param('relative', 'How a hand leads its arm.', choices=MODES)
     position_scale: float = param(
         1.0, "The tip's way for each metre of the hand's.", minimum=0.01, maximum=10.0
@@ -87,8 +89,12 @@ class TeleopConfig(Config):
     clutch_threshold: float = param(
         0.5, 'The clutch is pressed above this.', minimum=0.05, maximum=1.0
     )
-    require_enable: bool = param(True, 'Nothing moves before the operator has enabled it.')
-    rate_hz: float = param(250.0, 'Commands computed.', '1/s', minimum=20.0, maximum=1000.0)
+    require_enable: bool = param(
+        True, 'Nothing moves before the operator has enabled it.', read_only=True
+    )
+    rate_hz: float = param(
+        250.0, 'Commands computed.', '1/s', minimum=20.0, maximum=1000.0, read_only=True
+    )
     longest_tick_s: float = param(
         0.1, 'A longer wait for the next tick is a pause.', 's', minimum=0.01, maximum=0.5
     )

@@ -67,6 +67,13 @@ class TeleopNodeConfig(TeleopConfig):
         "Namespace of the operator's devices and body, as of his nodes; empty: that of this node.",
         read_only=True,
     )
+    joy_timeout_s: float = param(
+        0.25,
+        'A device without Joy for longer is silent; tracker_node sends it every 50 ms at least.',
+        's',
+        minimum=0.06,
+        maximum=2.0,
+    )
     clutch_axis: int = param(5, 'Axis of Joy that is the clutch: the grip.', minimum=0, maximum=63)
     clutch_button: int = param(
         1, 'Button of Joy that is the clutch as well.', minimum=0, maximum=63

@@ -77,6 +77,12 @@ class TeleopSession:
         self._haptics = Haptics(config.arms)
         self._twist = np.zeros(6)
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is commanded until a clutch is pressed anew."""
+        stopped = self.state is State.STOPPED and self._arm.at_rest
+        return stopped or self.state is State.DISENGAGED
+
     def step(
         self, now_ns: int, inputs: TeleopInputs, steady_ns: int | None = None
     ) -> TeleopCommand:
@@ -111,6 +117,8 @@ class TeleopSession:
         if robot is not ALL_WELL:
             return robot
         for i, (hand, clutch) in enumerate(zip(self._hands, self._clutches, strict=True)):
+            if clutch.engaged and not clutch.known:
+                return self._about_device(Reason.CLUTCH_SILENT, i)
             if clutch.engaged and hand.fault is not Reason.NONE:
                 return self._about_device(hand.fault, i)
         return ALL_WELL
@@ -140,7 +148,8 @@ class TeleopSession:
         if event is not None:
             return event
         stopped = self.state is State.STOPPED
-        if any(c.pressed if stopped else c.engaged for c in self._clutches):
+        # A silent device, such as the other hand's, is no obstacle: it has to be released first.
+        if any(c.pressed and c.known if stopped else c.engaged for c in self._clutches):
             return Event.STEADY
         return Event.RELEASED if self._arm.at_rest else Event.EASED
 
@@ -165,7 +174,7 @@ class TeleopSession:
 
     def _move(self, now_ns: int, arms: Sequence[ArmInput]) -> bool:
         """Move the command on by one tick; return whether there is one to publish."""
-        if self.state is State.DISENGAGED or (self.state is State.STOPPED and self._arm.at_rest):
+        if self.idle:
             return False
         if self._clock.finding.reason is Reason.PAUSED:
             self._arm.halt()

@@ -40,6 +40,7 @@ class Reason(Enum):
     NONE = 'all is well'
     NOT_ENABLED = 'not enabled: enable first, then press the clutch'
     ENABLE_LOST = 'the enable was withdrawn'
+    CLUTCH_SILENT = 'the buttons of the device are silent'
     TRACKING_LOST = 'the device is not tracked'
     TRACKING_JUMP = 'the device jumped'
     BAD_POSE = 'the device reports an impossible pose'
@@ -71,7 +72,7 @@ class ArmInput:
     stamp_ns: int = 0
     """When the pose was measured, on the clock of `now_ns`."""
     clutch: float = 0.0
-    """From 0 (released) to 1: the arm follows while it is pressed."""
+    """From 0 (released) to 1: the arm follows while it is pressed; NaN where it is not known."""
     trigger: float = 0.0
     """From 0 to 1: closes the gripper."""
     elbow: Array | None = None
