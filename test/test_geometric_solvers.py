@@ -35,6 +35,7 @@ SOLVERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ('ccd', {}),
     ('ccd', {'root_first': True, 'max_turn': 0.5}),
     ('fabrik', {}),
+    ('fabrik', {'limits': 'cones'}),
     ('ftl', {}),
     ('triangulation', {}),
     ('target_triangle', {}),

@@ -17,9 +17,11 @@
 from dataclasses import dataclass
 
 from vr_ik.config_fields import param
+from vr_ik.solvers.fabrik_cones import cone_rows, hinge_ranges
 from vr_ik.solvers.fabrik_round import solve_fabrik
 from vr_ik.solvers.geometric import GeometricOptions, GeometricSolver
 from vr_ik.solvers.geometric_state import FABRIK
+from vr_ik.types import Array
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,12 @@ class FabrikOptions(GeometricOptions):
         'What goes on where tight limits bring FABRIK to a standstill: nothing, or sweeps of ccd.',
         choices=('none', 'ccd'),
     )
+    limits: str = param(
+        'angles',
+        'How stage 2 limits the hinges of a ball joint: each by its own angles, or first together '
+        'by a cone and a twist made of these.',
+        choices=('angles', 'cones'),
+    )
 
 
 class Fabrik(GeometricSolver):
@@ -40,6 +48,12 @@ class Fabrik(GeometricSolver):
     METHOD = FABRIK
     KERNEL = solve_fabrik
     options: FabrikOptions
+
+    def _params(self) -> Array:
+        if self.options.limits == 'angles':
+            return super()._params()
+        ranges = hinge_ranges(self.tree, self.joints, self.model.first_q)
+        return cone_rows(self.tree, self.points, ranges, self.placements)
 
     def _variant(self) -> float:
         return float(self.options.assist == 'ccd')

@@ -27,10 +27,13 @@ where stage 1 wants the end of it.
 
 A ball joint of a URDF is three hinges, each with limits of its own: stage 2 goes
 over them again, so that its bone comes as near as the limits let it: the paper's projection
-on the cone, for limits that are no cone. Tight limits can bring the stages to a standstill all
-the same. Where the option `assist` asks for it, sweeps of coordinate descent (`ccd_round`) from
-the best pose so far then take their place: one the first time, and each time more before the
-stages' next turn. That is no longer FABRIK, and not the default.
+on the cone, for limits that are no cone. With the option `limits: cones` stage 2 limits the bone
+to a cone and a twist first, and its hinges follow (`fabrik_cones`).
+
+Tight limits can bring the stages to a standstill all the same. Where the option `assist` asks for
+it, sweeps of coordinate descent (`ccd_round`) from the best pose so far then take their place: one
+the first time, and each time more before the stages' next turn. That is no longer FABRIK, and not
+the default.
 """
 
 import math
@@ -39,6 +42,7 @@ from typing import Any
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.kinematics.tree import FREE, KIND, PARENT, REVOLUTE
 from vr_ik.solvers.ccd_round import ccd_round
+from vr_ik.solvers.fabrik_cones import LAST, lead_cone, LED, NONE
 from vr_ik.solvers.fabrik_fit import DECAY, fit_body, is_fitted, LEAST
 from vr_ik.solvers.geometric_kernel import run
 from vr_ik.solvers.geometric_state import (
@@ -127,6 +131,12 @@ def _reach_outward(p: Problem, w: Work) -> None:
                 write_root(w, w.wanted[body])
                 for i in range(12):
                     w.poses[body, i] = w.wanted[body, i]
+            continue
+        cone = p.params[body, LAST] if p.params.shape[0] > 0 else NONE
+        if cone == LED:
+            continue
+        if cone >= 0.0 and w.load[body] > 0.0:
+            lead_cone(p, w, body)
             continue
         place_body(p, w, body)
         if w.load[body] > 0.0 and is_own(p, body):
