@@ -21,7 +21,8 @@ targets, its start and its bones' lengths are not public: here two bones of 0.3 
 and the targets are seeded, uniform in all the volume within reach; 100 iterations at most, where
 it does not tell its number; times are called from Python, the quietest of 20 rounds for each
 target, on another machine than its C#; the condition for 'reachable', printed the wrong way round
-in its inequality 2, is the right one here.
+in its inequality 2, is the right one here; FABRIK overshoots where it creeps, which the paper's
+does not (see `fabrik_chain`).
 """
 
 from pathlib import Path

@@ -17,6 +17,11 @@
 A. Aristidou and J. Lasenby, "FABRIK: a fast, iterative solver for the inverse kinematics problem",
 2011, algorithm 1; E. Stolpe, "Inverse kinematics for arm pose reconstruction in virtual reality",
 2021, section 2.3. Limits, several end effectors and closed loops are in `fabrik_tree`.
+
+Where the stages creep, as they do near the border of the reach, stage 1 overshoots: it puts the
+end effector beyond the target by a multiple of the gap, which grows while less than half of the
+gap goes in an iteration. The papers have no such thing; the first iteration is theirs, and so are
+those of a chain that is flat, which an overshoot would fold up on the line to the target.
 """
 
 from vr_ik.kinematics.compiled import kernel
@@ -29,6 +34,12 @@ from vr_ik.solvers.chains import (
     sideways,
 )
 from vr_ik.types import Array
+
+# How far beyond the target stage 1 puts the end effector at most, as a multiple of the gap.
+_MOST_OVERSHOOT = 64.0
+# A chain is flat whose points are nearer to the line than this share of sqrt(length^2 - line^2):
+# a chain of two equal bones has half of it. Found on chains that begin nearly straight.
+_FLAT = 0.4
 
 
 @kernel
@@ -46,10 +57,15 @@ def fabrik_chain(
     gap = distance(out[n - 1], target)
     if gap > tolerance and place_out_of_reach(out, target):
         return 1, distance(out[n - 1], target)
+    overshoot = 0.0
     for iteration in range(max_iterations):
         if gap <= tolerance:
             return iteration, gap
-        x, y, z = sideways(out, target) if iteration == 0 else (0.0, 0.0, 0.0)
+        x = overshoot * (target[0] - out[n - 1, 0])
+        y = overshoot * (target[1] - out[n - 1, 1])
+        z = overshoot * (target[2] - out[n - 1, 2])
+        if iteration == 0:
+            x, y, z = sideways(out, target)
         root_x, root_y, root_z = out[0, 0], out[0, 1], out[0, 2]
         # Stage 1, lines 1.19 to 1.28: from the end effector, put on the target, to the root.
         out[n - 1, 0] = target[0] + x
@@ -61,5 +77,32 @@ def fabrik_chain(
         out[0, 0], out[0, 1], out[0, 2] = root_x, root_y, root_z
         for i in range(1, n):
             place(out, i, i - 1, out[i - 1, LENGTH])
-        gap = distance(out[n - 1], target)
+        before, gap = gap, distance(out[n - 1], target)
+        overshoot = _next_overshoot(overshoot, before, gap)
+        if overshoot > 0.0 and _is_flat(out, target):
+            overshoot = 0.0
     return max_iterations, gap
+
+
+@kernel
+def _next_overshoot(overshoot: float, before: float, gap: float) -> float:
+    """Return how far to overshoot next, from the gap before an iteration and after it."""
+    if gap > before:
+        return 0.0
+    if gap > 0.5 * before:
+        return min(2.0 * overshoot + 0.5, _MOST_OVERSHOOT)
+    return 0.5 * overshoot
+
+
+@kernel
+def _is_flat(chain: Array, target: Array) -> bool:
+    """Tell whether all points are near the line from the root to the target."""
+    x, y, z = target[0] - chain[0, 0], target[1] - chain[0, 1], target[2] - chain[0, 2]
+    square = x * x + y * y + z * z
+    total, widest = 0.0, 0.0
+    for i in range(1, chain.shape[0]):
+        total += chain[i - 1, LENGTH]
+        a, b, c = chain[i, 0] - chain[0, 0], chain[i, 1] - chain[0, 1], chain[i, 2] - chain[0, 2]
+        u, v, w = y * c - z * b, z * a - x * c, x * b - y * a
+        widest = max(widest, u * u + v * v + w * w)
+    return widest < _FLAT * _FLAT * (total * total - square) * square
