@@ -23,7 +23,12 @@ from typer.testing import CliRunner
 from vr_ik.body.human import T_POSE
 from vr_ik.cli.main import app
 from vr_ik.config import SolverConfig
-from vr_ik.evaluation.metrics import motion_figures, overall_figures, rotation_errors_deg
+from vr_ik.evaluation.metrics import (
+    motion_figures,
+    overall_figures,
+    rotation_errors_deg,
+    unbeaten,
+)
 from vr_ik.evaluation.reconstruction import reconstruct
 from vr_ik.evaluation.recordings import read_vive, Recording
 from vr_ik.evaluation.tracks import rigid_baseline, Track, tracks
@@ -131,6 +136,34 @@ def test_the_command_prints_a_table_and_writes_json(folder, tmp_path):
     assert set(figures['time_us']) == {'median', 'p99'}
     assert figures['mean'] == pytest.approx(figures['motions']['wave']['mean'])
     assert set(figures['motions']) == {'wave'}
+    wanted = {'mean', 'rotation_deg', 'jerk_ratio', 'time_us', 'frames'}
+    assert wanted | {'motions'} <= set(figures) and wanted <= set(figures['motions']['wave'])
+    assert 'solvers' not in figures
+    for track in ('l_elbow', 'hmd'):
+        assert {'mean', 'median', 'p95', 'rotation_deg', 'velocity_mm_s'} <= set(
+            figures['tracks'][track]
+        )
+
+
+def test_solvers_stand_side_by_side(folder, tmp_path):
+    file = tmp_path / 'e.json'
+    solvers = ('--solver', 'body', '--solver', 'two_bone')
+    result = run(folder, '--no-refine', *solvers, '--json', file)
+    assert result.exit_code == 0, result.output
+    assert 'by solver' in result.output
+    figures = json.loads(file.read_text())
+    assert figures['solver'] == 'body' and set(figures['solvers']) == {'two_bone'}
+    other = figures['solvers']['two_bone']
+    assert {'mean', 'rotation_deg', 'jerk_ratio', 'time_us', 'frames', 'motions'} <= set(other)
+    assert other['mean'] != figures['mean']
+
+
+def test_where_no_ik_is_as_good_it_is_named():
+    def motion(solved, rigid):
+        return {'mean': {'elbows': solved, 'head': 1.0}, 'baseline': {'elbows': rigid}}
+
+    motions = {'won': motion(11.0, 12.0), 'lost': motion(12.0, 11.0), 'easy': motion(12.0, 9.0)}
+    assert unbeaten({'motions': motions}) == [('lost', 'elbows', 12.0, 11.0)]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from vr_ik.config import SolverConfig
 from vr_ik.errors import UnknownNameError
 from vr_ik.evaluation.eval_data import read_recordings
 from vr_ik.evaluation.eval_plot import plot_motion
-from vr_ik.evaluation.metrics import Figures, motion_figures, overall_figures
+from vr_ik.evaluation.metrics import Figures, motion_figures, overall_figures, unbeaten
 from vr_ik.evaluation.reconstruction import input_roles, POINTS, reconstruct
 from vr_ik.evaluation.recordings import Recording
 
@@ -39,6 +39,17 @@ _COLUMNS = (
     'upper_joints',
     'all_joints',
 )
+_TRACK_COLUMNS = {
+    'mean': 'mean [mm]',
+    'median': 'median [mm]',
+    'p95': 'p95 [mm]',
+    'rotation_deg': 'rotation [deg]',
+    'velocity_mm_s': 'velocity [mm/s]',
+    'jerk_ratio': 'jerk ratio',
+}
+_DIGITS = {key: 2 if key == 'jerk_ratio' else 1 for key in _TRACK_COLUMNS}
+_RIGID = 'rigid, no IK'
+_LIMITS_NAMED = 4
 
 
 def compare(
@@ -50,7 +61,8 @@ def compare(
 ) -> Figures:
     """Print a table for each configuration, named by its solver.
 
-    Returns all figures, as `vr_ik eval --json` writes them.
+    Returns all figures, as `vr_ik eval --json` writes them: those of the first solver, and under
+    'solvers' those of the others by name.
     """
     if points not in POINTS:
         raise UnknownNameError('choice of points', points, POINTS)
@@ -59,8 +71,13 @@ def compare(
     for config in configs:
         by_solver[config.solver] = _evaluate(recordings, points, config, refined, plot)
         _print(config.solver, points, by_solver[config.solver])
-    first = next(iter(by_solver.values()))
-    return first if len(by_solver) == 1 else {**first, 'solvers': by_solver}
+    if len(by_solver) > 1:
+        _print_side_by_side(points, by_solver)
+    first, *others = by_solver
+    figures = {'solver': first, **by_solver[first]}
+    if others:
+        figures['solvers'] = {name: by_solver[name] for name in others}
+    return figures
 
 
 def _evaluate(
@@ -81,27 +98,87 @@ def _evaluate(
 
 
 def _print(solver: str, points: str, figures: Figures) -> None:
-    """Print a table: a row a motion, then their mean and that of no inverse kinematics at all."""
-    columns = [name for name in _COLUMNS if name in figures['mean']]
-    title = f'{solver}, {points} points: mean error [mm]'
-    table = Table(title=escape(title))
-    table.add_column('motion')
-    for name in (*columns, 'jerk ratio', 'us', 'p99'):
-        table.add_column(name, justify='right')
+    """Print the errors by motion, those by device and joint, and where no IK is as good."""
+    columns = _columns(figures)
+    table = _table(f'{solver}, {points} points: mean error [mm]', 'motion', columns)
     for name, motion in figures['motions'].items():
-        table.add_row(name, *_cells(motion['mean'], columns), *_rest(motion))
+        table.add_row(escape(name), *_cells(motion['mean'], columns), *_rest(motion))
     table.add_section()
     table.add_row('mean', *_cells(figures['mean'], columns), *_rest(figures))
-    table.add_row(escape('rotation [deg]'), *_cells(figures['rotation_deg'], columns), '', '', '')
-    table.add_row('rigid, no IK', *_cells(figures['baseline'], columns), '', '', '')
-    Console(width=max(100, 26 + 10 * (len(columns) + 3))).print(table)
+    table.add_row(escape('rotation [deg]'), *_cells(figures['rotation_deg'], columns))
+    table.add_row(_RIGID, *_cells(figures['baseline'], columns))
+    console = _console(columns)
+    console.print(table)
+    console.print(_by_track(solver, points, figures))
+    console.print(_limits_line(figures))
+    console.print(_unbeaten_line(figures))
+
+
+def _print_side_by_side(points: str, by_solver: dict[str, Figures]) -> None:
+    """Print a row a solver: the means over the motions."""
+    first = next(iter(by_solver.values()))
+    columns = _columns(first)
+    table = _table(f'{points} points: mean error [mm] by solver', 'solver', columns)
+    for solver, figures in by_solver.items():
+        table.add_row(escape(solver), *_cells(figures['mean'], columns), *_rest(figures))
+    table.add_section()
+    table.add_row(_RIGID, *_cells(first['baseline'], columns))
+    _console(columns).print(table)
+
+
+def _by_track(solver: str, points: str, figures: Figures) -> Table:
+    """Return a row for each device and joint, the mean over the motions."""
+    table = Table(title=escape(f'{solver}, {points} points: by device and joint'))
+    table.add_column('device or joint')
+    for title in _TRACK_COLUMNS.values():
+        table.add_column(escape(title), justify='right')
+    for name, track in figures['tracks'].items():
+        cells = [
+            f'{track[key]:.{_DIGITS[key]}f}' if key in track else '' for key in _TRACK_COLUMNS
+        ]
+        table.add_row(escape(name), *cells)
+    return table
+
+
+def _limits_line(figures: Figures) -> str:
+    often = sorted(figures['limit_share'].items(), key=lambda item: -item[1])[:_LIMITS_NAMED]
+    named = ', '.join(f'{joint} {share:.0%}' for joint, share in often)
+    line = f'Some joint is at its limit in {figures["at_limit"]:.0%} of the frames'
+    return f'{line}; most often: {named}.' if named else f'{line}.'
+
+
+def _unbeaten_line(figures: Figures) -> str:
+    lost = [
+        f'{motion} ({part} {error:.1f} against {rigid:.1f})'
+        for motion, part, error, rigid in unbeaten(figures)
+    ]
+    if not lost:
+        return f"'{_RIGID}' is beaten in every motion where it errs by over 10 mm."
+    return escape(f"'{_RIGID}' errs by over 10 mm and is not beaten in: {', '.join(lost)}.")
+
+
+def _columns(figures: Figures) -> list[str]:
+    return [name for name in _COLUMNS if name in figures['mean']]
+
+
+def _table(title: str, first: str, columns: list[str]) -> Table:
+    table = Table(title=escape(title))
+    table.add_column(first)
+    for name in (*columns, 'jerk ratio', 'at limit', 'us', 'p99'):
+        table.add_column(name, justify='right')
+    return table
+
+
+def _console(columns: list[str]) -> Console:
+    return Console(width=max(100, 26 + 10 * (len(columns) + 4)))
 
 
 def _cells(means: dict[str, float], columns: list[str]) -> list[str]:
     return [f'{means[name]:.1f}' if name in means else '' for name in columns]
 
 
-def _rest(figures: Figures) -> tuple[str, str, str]:
+def _rest(figures: Figures) -> tuple[str, str, str, str]:
     ratio, time_us = figures['jerk_ratio'], figures['time_us']
     jerk = '' if ratio is None else f'{ratio:.2f}'
-    return jerk, f'{time_us["median"]:.0f}', f'{time_us["p99"]:.0f}'
+    limit = f'{figures["at_limit"]:.0%}'
+    return jerk, limit, f'{time_us["median"]:.0f}', f'{time_us["p99"]:.0f}'

@@ -14,7 +14,7 @@
 
 """Figures of a reconstruction: errors in position, rotation and velocity, jerk, limits, time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ from vr_ik.types import Array
 Figures = dict[str, Any]
 
 _AT_LIMIT_RAD = 1e-6
+_WORTH_BEATING_MM = 10.0
+"""Where no inverse kinematics errs by less than this, nothing needs to be better."""
 _FIRST_SOLVES = 10
 """Frames whose time is not counted: processors and caches have yet to warm up."""
 
@@ -50,6 +52,7 @@ def motion_figures(r: Reconstruction) -> Figures:
         'time_us': _times_us(r.solve_times_s),
         'frames': len(r.q),
         'glitches': r.glitches,
+        'at_limit': float(at_limit.any(axis=1).mean()),
         'limit_share': {
             name: float(share)
             for name, share in zip(names, at_limit.mean(axis=0), strict=True)
@@ -143,6 +146,16 @@ def overall_figures(motions: dict[str, Figures]) -> Figures:
         key: _mean_of([motion[key] for motion in motions.values()])
         for key in ('mean', 'rotation_deg', 'baseline', 'time_us')
     }
+    names = dict.fromkeys(name for motion in motions.values() for name in motion['tracks'])
+    figures['tracks'] = {
+        name: _mean_of([m['tracks'][name] for m in motions.values() if name in m['tracks']])
+        for name in names
+    }
+    shares = [motion['limit_share'] for motion in motions.values()]
+    joints = dict.fromkeys(joint for share in shares for joint in share)
+    # A joint that a motion does not list was never at its limit there.
+    figures['limit_share'] = _mean_of([{j: s.get(j, 0.0) for j in joints} for s in shares])
+    figures['at_limit'] = float(np.mean([motion['at_limit'] for motion in motions.values()]))
     ratios = [m['jerk_ratio'] for m in motions.values() if m['jerk_ratio'] is not None]
     figures['jerk_ratio'] = float(np.mean(ratios)) if ratios else None
     figures['frames'] = sum(motion['frames'] for motion in motions.values())
@@ -150,6 +163,24 @@ def overall_figures(motions: dict[str, Figures]) -> Figures:
     return figures
 
 
-def _mean_of(rows: list[dict[str, float]]) -> dict[str, float]:
-    keys = dict.fromkeys(key for row in rows for key in row)
-    return {key: float(np.mean([row[key] for row in rows if key in row])) for key in keys}
+def unbeaten(figures: Figures) -> list[tuple[str, str, float, float]]:
+    """Return motion, part of the body, its error and that of no IK, where that is no worse [mm].
+
+    Where no inverse kinematics errs by 10 mm at most, there is little to gain.
+    """
+    return [
+        (name, part, motion['mean'][part], rigid)
+        for name, motion in figures['motions'].items()
+        for part, rigid in motion['baseline'].items()
+        if rigid > _WORTH_BEATING_MM and motion['mean'][part] >= rigid
+    ]
+
+
+def _mean_of(rows: Sequence[Mapping[str, float | None]]) -> dict[str, float]:
+    """Return the means of what the rows have; what one of them lacks counts for nothing."""
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        for key, value in row.items():
+            if value is not None:
+                values.setdefault(key, []).append(value)
+    return {key: float(np.mean(known)) for key, known in values.items()}
