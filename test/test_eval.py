@@ -158,6 +158,16 @@ def test_solvers_stand_side_by_side(folder, tmp_path):
     assert other['mean'] != figures['mean']
 
 
+def test_a_chosen_motion_is_drawn_and_an_unknown_one_refused(folder, tmp_path):
+    pytest.importorskip('matplotlib')
+    plots = tmp_path / 'plots'
+    result = run(folder, '--no-refine', '--motion', 'wave', '--plot', plots)
+    assert result.exit_code == 0, result.output
+    assert (plots / 'wave_body.png').stat().st_size > 10_000
+    refused = run(folder, '--motion', 'jump')
+    assert refused.exit_code == 2 and "'jump'" in refused.output and 'wave' in refused.output
+
+
 def test_where_no_ik_is_as_good_it_is_named():
     def motion(solved, rigid):
         return {'mean': {'elbows': solved, 'head': 1.0}, 'baseline': {'elbows': rigid}}

@@ -37,6 +37,10 @@ def eval_(
             metavar='NAME', help='Solver; give it again to compare.', show_default='body'
         ),
     ] = None,
+    motion: Annotated[
+        list[str] | None,
+        typer.Option(metavar='NAME', help='Motion to take; may be repeated.', show_default='all'),
+    ] = None,
     refine: Annotated[
         bool, typer.Option(help='Refine the calibration on the motion before solving it.')
     ] = True,
@@ -60,6 +64,6 @@ def eval_(
         make_folder(plot)
     config = SolverConfig() if smooth else SolverConfig(smoothing_hz=0.0)
     configs = [replace(config, {'solver': name}) for name in solver or [config.solver]]
-    figures = compare(data, points, configs, refine, plot)
+    figures = compare(data, points, configs, refine, plot, motion or [])
     if json_file is not None:
         write_text(json_file, json.dumps(figures, indent=2) + '\n')

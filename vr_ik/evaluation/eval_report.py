@@ -14,6 +14,7 @@
 
 """Evaluates solvers on recorded motions, prints a table of each and draws the motions."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -58,15 +59,16 @@ def compare(
     configs: list[SolverConfig],
     refined: bool,
     plot: Path | None,
+    names: Sequence[str] = (),
 ) -> Figures:
-    """Print a table for each configuration, named by its solver.
+    """Print a table for each configuration, named by its solver, of all motions or those named.
 
     Returns all figures, as `vr_ik eval --json` writes them: those of the first solver, and under
     'solvers' those of the others by name.
     """
     if points not in POINTS:
         raise UnknownNameError('choice of points', points, POINTS)
-    recordings = read_recordings(data)
+    recordings = _chosen(read_recordings(data), names)
     by_solver = {}
     for config in configs:
         by_solver[config.solver] = _evaluate(recordings, points, config, refined, plot)
@@ -78,6 +80,14 @@ def compare(
     if others:
         figures['solvers'] = {name: by_solver[name] for name in others}
     return figures
+
+
+def _chosen(recordings: list[Recording], names: Sequence[str]) -> list[Recording]:
+    known = tuple(recording.name for recording in recordings)
+    for name in names:
+        if name not in known:
+            raise UnknownNameError('motion', name, known)
+    return [recording for recording in recordings if not names or recording.name in names]
 
 
 def _evaluate(
