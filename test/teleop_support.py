@@ -17,7 +17,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-import time
 
 import numpy as np
 from ros_graph import Listener, NodeProcess
@@ -65,6 +64,7 @@ class TeleopOperator:
         self.menu = False
         self.tracked = self.powered = True
         self.state = ''
+        self._frames = 0
         self.feedback: list[JoyFeedback] = []
         node = listener.node
         self._writer = FrameWriter('vr_world', '')
@@ -90,11 +90,11 @@ class TeleopOperator:
         self.listener.spin_for(seconds)
 
     def move(self, way: Array, seconds: float) -> None:
-        """Move the hand smoothly."""
-        begin, begin_s = self.position.copy(), time.monotonic()
+        """Move the hand smoothly, frame by frame: slower on a busy machine, never in a jump."""
+        begin, begin_frames = self.position.copy(), self._frames
 
         def arrived() -> bool:
-            u = min((time.monotonic() - begin_s) / seconds, 1.0)
+            u = min((self._frames - begin_frames) * PERIOD_S / seconds, 1.0)
             self.position = begin + u * u * (3.0 - 2.0 * u) * np.asarray(way)
             return u >= 1.0
 
@@ -129,6 +129,7 @@ class TeleopOperator:
             self._tf.publish(self._writer.write(frame))
         if self.powered:
             self._publish_joy(stamp_ns)
+        self._frames += 1
         self.every_frame()
 
     def _publish_joy(self, stamp_ns: int) -> None:
