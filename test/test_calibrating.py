@@ -56,6 +56,7 @@ class Player:
         ]
         first = len(recording.joint_states)
         self.play_until(lambda: len(recording.joint_states) > first, 'the solver')
+        self.play_until(lambda: bool(recording.descriptions), 'the description')
 
     def play(self, moves: bool = False) -> None:
         """Send a frame when its time has come; the user stands in the T-pose, or moves."""

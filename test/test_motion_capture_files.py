@@ -216,7 +216,7 @@ def test_a_marker_fit_is_measured_shown_and_drawn(tmp_path):
     figures = measure(fit, fit, lambda share, now: None)
     assert set(RUNS) < set(figures)
     for name in RUNS:
-        assert set(figures[name]) == {'cm', 'ms', 'iterations'}
+        assert set(figures[name]) == {'cm', 'median_cm', 'ms', 'iterations'}
     # Within tolerance, f = 0.01 cm^2, the markers' distances sum to less than a centimetre.
     assert figures['newton']['cm'] < 1.0 and figures['lm']['cm'] < 1.0
     for curves in figures['convergence'].values():

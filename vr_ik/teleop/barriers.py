@@ -25,7 +25,7 @@ from vr_ik.types import Array
 _POINT = 1e-12
 # A place on a segment is nearest to a box where the slope is so small [m^2].
 _FLAT = 1e-9
-_TRIES = 20
+_TRIES = 40
 
 
 @kernel
