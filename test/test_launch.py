@@ -143,7 +143,7 @@ def launched(prefix: Path, *arguments: str) -> Iterator[Launched]:
             process.wait(PATIENCE_S)
 
 
-@pytest.mark.parametrize('name', ['demo', 'vr', 'replay'])
+@pytest.mark.parametrize('name', ['demo', 'vr', 'replay', 'teleop'])
 def test_the_arguments_are_shown(prefix, name):
     with launched(prefix, f'{name}_launch.py', '--show-args') as shown:
         assert shown.process.wait(PATIENCE_S) == 0
@@ -181,6 +181,19 @@ def test_two_users_have_their_own_topics_and_frames(prefix):
         assert ('vr_world', 'hmd') not in anna.frames
         anna.end()
         ben.end()
+
+
+def test_a_simulated_robot_waits_for_its_operator(prefix):
+    """The operator's nodes under his namespace, the robot's joint states in the root."""
+    arguments = ('simulate:=true', 'teleop_rviz:=false', 'backend:=simulated')
+    with launched(prefix, 'teleop_launch.py', *arguments) as teleop:
+        teleop.listen()
+        teleop.listen('/operator')
+        teleop.wait_for(lambda: all(len(s) > 20 for s in teleop.states.values()), 'joint states')
+        nodes = {'/operator/tracker_node', '/operator/solver_node', '/teleop_node'}
+        teleop.wait_for(lambda: nodes <= teleop.nodes(), 'operator and teleoperation')
+        assert set(teleop.states[''][0].name).isdisjoint(teleop.states['/operator'][0].name)
+        teleop.end()
 
 
 def test_hardware_is_waited_for(prefix):
