@@ -118,7 +118,7 @@ def test_a_straight_chain_reaches_a_target_on_its_own_line(method, seed):
     points, _, distance = solved(method, chain, target)
     # One chain in 5000 folds up flat on the line, where FABRIK creeps: it is still on its way to
     # the tolerance after all these iterations.
-    assert distance <= 1e-3 * lengths.sum()
+    assert distance <= (1e-3 * lengths.sum() if method is fabrik else TOLERANCE)
     assert np.abs(bone_lengths(points) - lengths).max() < 1e-9
 
 
