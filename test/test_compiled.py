@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""A kernel's machine code is used again only while no kernel's source has changed."""
+"""A kernel's machine code is used again only while no source it is compiled from has changed."""
 
 import os
 from pathlib import Path
@@ -20,23 +20,43 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 import vr_ik
 
 PROGRAM = """
-import numpy as np
-from vr_ik.kinematics.kernels import body_poses
-from vr_ik.math.rotations import exp_rotation
-print(exp_rotation(np.zeros(3))[0, 0], sum(exp_rotation.stats.cache_hits.values()))
+from vr_ik.outer import outer
+print(outer(1.0), sum(outer.stats.cache_hits.values()))
 """
+KERNEL = """
+from vr_ik.kinematics.compiled import kernel
+{imports}
+
+@kernel
+def {name}(value: float) -> float:
+    return {result}
+"""
+SOURCES = {
+    'outer': ('from vr_ik.math import (\n    middle,\n)', 'middle.middle(value) + 1.0'),
+    'math/middle': ('from vr_ik.inner import inner', '10.0 * inner(value)'),
+    'inner': ('', '2.0 * value'),
+    'aside': ('from vr_ik.outer import outer', 'outer(value)'),
+}
 
 
-def run(folder):
+def write(package, module, result):
+    """Write a module with one kernel into the package."""
+    text = KERNEL.format(imports=SOURCES[module][0], name=Path(module).name, result=result)
+    (package / f'{module}.py').write_text(text)
+
+
+def run(package):
     """Return what a fresh process computes, and how often it found machine code."""
-    environment = {**os.environ, 'PYTHONPATH': str(folder)}
+    environment = {**os.environ, 'PYTHONPATH': str(package.parent)}
     environment.pop('NUMBA_CACHE_DIR', None)
     done = subprocess.run(
         [sys.executable, '-c', PROGRAM],
-        cwd=folder,
+        cwd=package.parent,
         env=environment,
         capture_output=True,
         text=True,
@@ -46,12 +66,31 @@ def run(folder):
     return float(value), int(hits)
 
 
-def test_a_change_in_another_file_is_seen(tmp_path):
-    package = Path(vr_ik.__file__).parent
+@pytest.fixture
+def package(tmp_path):
+    """Return a copy of the package with kernels of three files compiled into each other."""
     ignore = shutil.ignore_patterns('__pycache__')
-    shutil.copytree(package, tmp_path / 'vr_ik', ignore=ignore)
-    assert run(tmp_path) == (1.0, 0)
-    assert run(tmp_path) == (1.0, 1)
-    other = tmp_path / 'vr_ik' / 'kinematics' / 'kernels.py'
-    other.write_text(other.read_text() + '\n# changed\n')
-    assert run(tmp_path) == (1.0, 0)
+    copy = shutil.copytree(Path(vr_ik.__file__).parent, tmp_path / 'vr_ik', ignore=ignore)
+    for module, (_, result) in SOURCES.items():
+        write(copy, module, result)
+    assert run(copy) == (21.0, 0)
+    assert run(copy) == (21.0, 1)
+    return copy
+
+
+@pytest.mark.parametrize(
+    ('module', 'result', 'value'),
+    (
+        ('outer', 'middle.middle(value) + 2.0', 22.0),
+        ('math/middle', '100.0 * inner(value)', 201.0),
+        ('inner', '3.0 * value', 31.0),
+    ),
+)
+def test_a_change_in_any_file_a_kernel_is_compiled_from_is_seen(package, module, result, value):
+    write(package, module, result)
+    assert run(package) == (value, 0)
+
+
+def test_a_change_elsewhere_costs_no_compilation(package):
+    write(package, 'aside', '2.0 * outer(value)')
+    assert run(package) == (21.0, 1)

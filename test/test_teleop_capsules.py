@@ -77,7 +77,8 @@ def test_distance_of_capsules_is_the_least_of_all_points(one, two) -> None:
     b = two[:3] + SHARES[:, None] * two[3:]
     sampled = np.linalg.norm(a[:, None] - b[None], axis=2).min()
     exact = capsule_distance(one, two, 0.0)
-    assert sampled - 0.02 < exact < sampled + 1e-9
+    # Segments below a micrometre count as points, those as near to parallel as parallel.
+    assert sampled - 0.02 < exact < sampled + 2e-6
 
 
 @given(segments, segments)

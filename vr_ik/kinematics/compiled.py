@@ -15,8 +15,10 @@
 """The one way in which kernels are compiled."""
 
 from collections.abc import Callable
+from functools import cache
 import hashlib
 from pathlib import Path
+import re
 from typing import Any
 
 from numba import njit
@@ -32,7 +34,8 @@ _OPTIONS = {
     # A division by zero gives infinity and never raises in the loop.
     'error_model': 'numpy',
 }
-_KERNEL_FOLDERS = ('body', 'filters', 'io', 'kinematics', 'math', 'solvers', 'teleop')
+_PACKAGE = Path(__file__).parent.parent
+_IMPORT = re.compile(r'^from (vr_ik[\w.]*) import (?:\(([^)]*)\)|(.*))', re.MULTILINE)
 
 
 def kernel(function: Function) -> Kernel:
@@ -51,24 +54,48 @@ def allocating_kernel(function: Function) -> Kernel:
     return _stamped(njit(function, **_OPTIONS))
 
 
-def _sources_digest() -> str:
-    """Return a hash of all sources that may hold kernels."""
-    package = Path(__file__).parent.parent
-    digest = hashlib.sha256()
-    for folder in _KERNEL_FOLDERS:
-        for source in sorted((package / folder).glob('*.py')):
-            digest.update(source.read_bytes())
-    return digest.hexdigest()
-
-
-_STAMP = _sources_digest()
-
-
 def _stamped(dispatcher: Kernel) -> Kernel:
-    """Make a cached kernel valid only for these very sources.
+    """Make a cached kernel valid only for the sources that it may be compiled from.
 
     numba looks at the file of the function alone. It would go on using the machine code of a
     kernel after another one that is compiled into it, in another file, has changed.
     """
-    dispatcher._cache._cache_file._source_stamp = _STAMP
+    source = Path(dispatcher.py_func.__code__.co_filename)
+    dispatcher._cache._cache_file._source_stamp = _sources_digest(source)
     return dispatcher
+
+
+@cache
+def _sources_digest(source: Path) -> str:
+    """Return a hash of a source file and of all files of the package that it imports."""
+    digest = hashlib.sha256()
+    for file in sorted(_with_imports(source)):
+        digest.update(_text(file).encode())
+    return digest.hexdigest()
+
+
+def _with_imports(source: Path) -> set[Path]:
+    """Return a source file, those it imports from this package, those that these import, ..."""
+    found = {source, Path(__file__)}
+    waiting = list(found)
+    while waiting:
+        new = _imports(waiting.pop()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+@cache
+def _imports(source: Path) -> set[Path]:
+    """Return the files of the package that a source file names in its imports."""
+    found = set()
+    for module, in_brackets, in_line in _IMPORT.findall(_text(source)):
+        path = _PACKAGE.joinpath(*module.split('.')[1:])
+        names = re.findall(r'\w+', in_brackets or in_line)
+        found |= {path.with_suffix('.py'), *(path / f'{name}.py' for name in names)}
+    return {file for file in found if file.exists()}
+
+
+@cache
+def _text(source: Path) -> str:
+    return source.read_text()
