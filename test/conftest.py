@@ -40,8 +40,9 @@ DOMAIN_ID, _holder = reserve_domain()
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 os.environ['ROS_DOMAIN_ID'] = str(DOMAIN_ID)
 
-# The first call of a kernel compiles it: no test is late for that. Every run has the same examples,
-# so that a failure belongs to the change at hand; --hypothesis-profile=explore draws new ones.
+# The first call of a kernel compiles it: no test is late for that. Every run has the same
+# examples, so that a failure belongs to the change at hand; --hypothesis-profile=explore draws
+# new ones.
 settings.register_profile('vr_ik', deadline=None, derandomize=True)
 settings.register_profile('explore', deadline=None, max_examples=1000)
 settings.load_profile('vr_ik')
