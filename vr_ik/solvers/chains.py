@@ -30,6 +30,9 @@ from vr_ik.types import Array
 LENGTH = 3
 """The column of a chain that holds the length of the bone to the next joint."""
 
+NEAREST = 1e-140
+"""Points nearer to each other [m] count as one: the squares of such distances have no digits."""
+
 # Of the chain's length: within it, points count as lying on one line.
 _STRAIGHT = 1e-6
 # Of the chain's length: how far a straight chain is pulled aside lest it stay straight.
@@ -78,7 +81,7 @@ def place(chain: Array, i: int, anchor: int, length: float) -> None:
     y = chain[i, 1] - chain[anchor, 1]
     z = chain[i, 2] - chain[anchor, 2]
     norm = math.sqrt(x * x + y * y + z * z)
-    if norm > 0.0:
+    if norm > NEAREST:
         scale = length / norm
         chain[i, 0] = chain[anchor, 0] + scale * x
         chain[i, 1] = chain[anchor, 1] + scale * y

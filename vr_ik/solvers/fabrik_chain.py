@@ -21,8 +21,12 @@ A. Aristidou and J. Lasenby, "FABRIK: a fast, iterative solver for the inverse k
 Where the stages creep, as they do near the border of the reach, stage 1 overshoots: it puts the
 end effector beyond the target by a multiple of the gap, which grows while less than half of the
 gap goes in an iteration. The papers have no such thing; the first iteration is theirs, and so are
-those of a chain that is flat, which an overshoot would fold up on the line to the target.
+those of a chain that is flat, which an overshoot would fold up on the line to the target. A chain
+that is folded up flat all the same would creep for thousands of iterations: where the gap is not
+halved in a hundred, triangulation's pass lays the chain out anew.
 """
+
+import math
 
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.solvers.chains import (
@@ -33,6 +37,7 @@ from vr_ik.solvers.chains import (
     place_out_of_reach,
     sideways,
 )
+from vr_ik.solvers.triangulation_chain import PATIENCE, triangulation_chain
 from vr_ik.types import Array
 
 # How far beyond the target stage 1 puts the end effector at most, as a multiple of the gap.
@@ -53,14 +58,19 @@ def fabrik_chain(
     """
     n = chain.shape[0]
     if not copy_chain(chain, target, out):
-        return 0, float('inf')
+        return 0, math.inf
     gap = distance(out[n - 1], target)
     if gap > tolerance and place_out_of_reach(out, target):
         return 1, distance(out[n - 1], target)
-    overshoot = 0.0
+    overshoot, checked_gap = 0.0, math.inf
     for iteration in range(max_iterations):
         if gap <= tolerance:
             return iteration, gap
+        if iteration % PATIENCE == 0:
+            if gap > 0.5 * checked_gap:
+                triangulation_chain(out, target, out)
+                return iteration + 1, distance(out[n - 1], target)
+            checked_gap = gap
         x = overshoot * (target[0] - out[n - 1, 0])
         y = overshoot * (target[1] - out[n - 1, 1])
         z = overshoot * (target[2] - out[n - 1, 2])

@@ -19,7 +19,8 @@ and J. Lasenby tell it in sections 2 and 5.1 of "FABRIK: a fast, iterative solve
 kinematics problem", 2011: the points follow the end effector to the target, the points follow the
 root that stays, and the average of both is taken, again and again. The average changes the bones'
 lengths, which is the method's known weakness; here the bones get their lengths back at the end,
-with the directions they have, and what counts is where that puts the end effector.
+with the directions they have, and what counts is where that puts the end effector. A chain that is
+folded up flat would creep for ever: triangulation's pass lays it out anew.
 """
 
 import math
@@ -29,11 +30,13 @@ from vr_ik.solvers.chains import (
     copy_chain,
     distance,
     LENGTH,
+    NEAREST,
     place,
     place_out_of_reach,
     restore_lengths,
     sideways,
 )
+from vr_ik.solvers.triangulation_chain import PATIENCE, triangulation_chain
 from vr_ik.types import Array
 
 
@@ -57,8 +60,14 @@ def ftl_chain(
     gap = distance(out[n - 1], target)
     if gap > tolerance and place_out_of_reach(out, target):
         return 1, distance(out[n - 1], target)
-    iteration = 0
+    iteration, checked_gap = 0, math.inf
     while gap > tolerance and iteration < max_iterations:
+        if iteration % PATIENCE == 0:
+            if gap > 0.5 * checked_gap:
+                restore_lengths(out)
+                triangulation_chain(out, target, out)
+                return iteration + 1, distance(out[n - 1], target)
+            checked_gap = gap
         x, y, z = sideways(out, target) if iteration == 0 else (0.0, 0.0, 0.0)
         _copy(out, followers)
         followers[n - 1, 0] = target[0] + x
@@ -89,7 +98,7 @@ def _follow_root_and_average(chain: Array, followers: Array) -> None:
     for i in range(1, chain.shape[0] - 1):
         x, y, z = chain[i, 0] - ax, chain[i, 1] - ay, chain[i, 2] - az
         norm = math.sqrt(x * x + y * y + z * z)
-        scale = chain[i - 1, LENGTH] / norm if norm > 0.0 else 0.0
+        scale = chain[i - 1, LENGTH] / norm if norm > NEAREST else 0.0
         ax, ay, az = ax + scale * x, ay + scale * y, az + scale * z
         chain[i, 0] = 0.5 * (ax + followers[i, 0])
         chain[i, 1] = 0.5 * (ay + followers[i, 1])
@@ -107,7 +116,7 @@ def _gap_at_true_lengths(chain: Array, target: Array) -> float:
             chain[i + 1, 2] - chain[i, 2],
         )
         norm = math.sqrt(a * a + b * b + c * c)
-        if norm > 0.0:
+        if norm > NEAREST:
             scale = chain[i, LENGTH] / norm
             x, y, z = x + scale * a, y + scale * b, z + scale * c
         else:

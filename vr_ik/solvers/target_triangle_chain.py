@@ -28,6 +28,7 @@ from vr_ik.solvers.chains import (
     copy_chain,
     distance,
     LENGTH,
+    NEAREST,
     place_out_of_reach,
     turn_between,
     turn_chain,
@@ -77,7 +78,7 @@ def _aim_bone(chain: Array, i: int, rest: float, target: Array) -> None:
         chain[i + 1, 1] - chain[i, 1],
         chain[i + 1, 2] - chain[i, 2],
     )
-    if c == 0.0:
+    if c <= NEAREST:
         return
     along, across = triangle_angle(chain[i, LENGTH], rest, c)
     x, y, z = x / c, y / c, z / c

@@ -22,8 +22,11 @@ inverse kinematics problem", 2011.
 import math
 
 from vr_ik.kinematics.compiled import kernel
-from vr_ik.solvers.chains import copy_chain, distance, LENGTH
+from vr_ik.solvers.chains import copy_chain, distance, LENGTH, NEAREST
 from vr_ik.types import Array
+
+PATIENCE = 100
+"""Iterations in which another method must halve its distance, or this one takes over from it."""
 
 
 @kernel
@@ -33,7 +36,8 @@ def triangulation_chain(chain: Array, target: Array, out: Array) -> tuple[int, f
     At each joint the bone (a), all further bones in a straight line (b) and the way to the target
     (c) make a triangle, if they can: the bone turns, in the plane that it makes with the target,
     to the angle that the cosine rule gives it. Where the rest is too short, the bone points to the
-    target; where it is too long, away from it. That reaches whatever is within reach.
+    target; where it is too long, away from it. That reaches whatever is within reach. `out` may be
+    `chain`.
     """
     n = chain.shape[0]
     if not copy_chain(chain, target, out):
@@ -41,20 +45,24 @@ def triangulation_chain(chain: Array, target: Array, out: Array) -> tuple[int, f
     rest = 0.0
     for i in range(n - 1):
         rest += chain[i, LENGTH]
+    x, y, z = out[0, 0], out[0, 1], out[0, 2]
     for i in range(n - 1):
-        a = chain[i, LENGTH]
-        rest = max(rest - a, 0.0)
-        _aim_bone(chain, out, i, a, rest, target)
+        rest = max(rest - out[i, LENGTH], 0.0)
+        next_x, next_y, next_z = out[i + 1, 0], out[i + 1, 1], out[i + 1, 2]
+        _aim_bone(out, i, next_x - x, next_y - y, next_z - z, rest, target)
+        x, y, z = next_x, next_y, next_z
     return 1, distance(out[n - 1], target)
 
 
 @kernel
-def _aim_bone(chain: Array, out: Array, i: int, a: float, rest: float, target: Array) -> None:
+def _aim_bone(
+    out: Array, i: int, bx: float, by: float, bz: float, rest: float, target: Array
+) -> None:
+    """Place the end of bone i, which points along b before; all beyond it reaches `rest` [m]."""
+    a = out[i, LENGTH]
     x, y, z = target[0] - out[i, 0], target[1] - out[i, 1], target[2] - out[i, 2]
     c = math.sqrt(x * x + y * y + z * z)
-    bx, by, bz = chain[i + 1, 0] - chain[i, 0], chain[i + 1, 1] - chain[i, 1], 0.0
-    bz = chain[i + 1, 2] - chain[i, 2]
-    if c == 0.0:
+    if c <= NEAREST:
         x, y, z, c = bx, by, bz, a
         along, across = 1.0, 0.0
     else:
