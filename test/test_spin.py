@@ -14,12 +14,14 @@
 
 """Signals end nodes in an orderly way, whatever the executor is doing."""
 
+import gc
 import os
 from pathlib import Path
 import signal
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 from rclpy.node import Node
@@ -121,3 +123,46 @@ def test_a_node_that_cannot_be_made_takes_the_others_along() -> None:
     with Interruption() as interruption, joined(), pytest.raises(ValueError, match='no'):
         spin.spin([lambda: First('first'), fail], interruption)
     assert destroyed.is_set()
+
+
+class _Knot:
+    """An object that only the garbage collector can free."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_garbage_is_collected_between_callbacks_alone() -> None:
+    """No callback is held up by a collection, and memory does not grow either."""
+    in_callback = False
+    collections: list[bool] = []
+    knots: list[weakref.ref[_Knot]] = []
+    interruption = Interruption()
+
+    def note(phase: str, _: object) -> None:
+        if phase == 'start' and knots:
+            collections.append(in_callback)
+
+    def busy() -> None:
+        nonlocal in_callback
+        in_callback = True
+        # Left to itself, Python collects after 700 of them.
+        knots.extend(weakref.ref(_Knot()) for _ in range(2000))
+        in_callback = False
+        if knots[0]() is None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def create() -> Node:
+        node = Node('busy', start_parameter_services=False, enable_rosout=False)
+        node.create_timer(0.05, busy)
+        return node
+
+    gc.callbacks.append(note)
+    try:
+        with interruption, joined():
+            spin.spin([create], interruption)
+    finally:
+        gc.callbacks.remove(note)
+    assert collections
+    assert not any(collections)
+    assert gc.isenabled()

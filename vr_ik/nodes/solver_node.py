@@ -15,7 +15,6 @@
 """The solver node: tracked devices from TF in, joint states and the body's root out."""
 
 from collections.abc import Sequence
-import gc
 import sys
 import time
 
@@ -30,7 +29,7 @@ from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.frame_solver import FrameSolver
 from vr_ik.io.tf_cdr import DevicePoses
-from vr_ik.nodes import diagnostics, qos, spin, triggers
+from vr_ik.nodes import diagnostics, garbage, qos, spin, triggers
 from vr_ik.nodes.calibrating import Calibrating
 from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.nodes.solver_markers import SolverMarkers
@@ -72,9 +71,6 @@ class SolverNode(Node):
         triggers.offer(self, '~/reset', self._reset)
         triggers.offer_switch(self, '~/pause', self._pause)
         self._diagnostics = diagnostics.DiagnosticsTimer(self, self._report)
-        # What exists by now stays: the garbage collector need not look at it in every frame.
-        gc.collect()
-        gc.freeze()
         self.create_subscription(TFMessage, qos.TF_TOPIC, self._on_tf, qos.TF_QOS, raw=True)
         self.get_logger().info('Ready.')
 
@@ -113,6 +109,7 @@ class SolverNode(Node):
         if solving.pipeline.urdf != self._solving.pipeline.urdf:
             self._description.publish(String(data=solving.pipeline.urdf))
         self._solving = solving
+        garbage.settle()
 
     def _reset(self) -> str:
         self._solving.pipeline.reset()

@@ -25,6 +25,7 @@ from rclpy.node import Node
 
 from vr_ik.errors import UnknownNameError, VrIkError
 from vr_ik.interruption import Interruption, SIGNALS
+from vr_ik.nodes.garbage import collected_between_callbacks
 from vr_ik.nodes.joining import joined
 
 # How long a signal may go unnoticed while nothing else happens. Also a finite timeout, because
@@ -70,8 +71,10 @@ def _serve(nodes: Sequence[Node], interruption: Interruption) -> None:
     try:
         for node in nodes:
             executor.add_node(node)
-        while rclpy.ok() and not interruption.requested:
-            executor.spin_once(timeout_sec=_SPIN_TIMEOUT_S)
+        with collected_between_callbacks() as collect_when_due:
+            while rclpy.ok() and not interruption.requested:
+                executor.spin_once(timeout_sec=_SPIN_TIMEOUT_S)
+                collect_when_due()
     except ExternalShutdownException:
         pass
     finally:

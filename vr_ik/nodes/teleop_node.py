@@ -16,7 +16,6 @@
 """The teleoperation node: the operator's hands in, commands for a robot's arms out."""
 
 from collections.abc import Sequence
-import gc
 import sys
 import time
 
@@ -32,7 +31,7 @@ from vr_ik.config import replace
 from vr_ik.errors import ConfigError, VrIkError
 from vr_ik.io.packages import read_description, share_folders
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.nodes import diagnostics, qos, spin, triggers
+from vr_ik.nodes import diagnostics, garbage, qos, spin, triggers
 from vr_ik.nodes.conversions import stamp_in_ns
 from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.nodes.teleop_operator import Operator
@@ -151,8 +150,7 @@ class TeleopNode(Node):
         config = self._config.value
         self.get_logger().info('Preparing; on the very first run kernels are compiled.')
         self._driving = Driving(self, config, urdf_text)
-        gc.collect()
-        gc.freeze()
+        garbage.settle()
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(1.0 / config.rate_hz, self._tick, clock=steady)
         for note in self._driving.session.notes:
