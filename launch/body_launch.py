@@ -12,12 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""
-The solver, RViz and a recording: what the other launch files have in common.
-
-The solver broadcasts the frames of all links itself, so that RViz shows the newest model: a
-robot_state_publisher would keep the one that it was started with, whatever calibration finds.
-"""
+"""The solver, a robot_state_publisher, RViz and a recording: common to the other launch files."""
 
 from pathlib import Path
 import tempfile
@@ -29,8 +24,11 @@ from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
 from launch_ros.actions import Node
 import yaml
 
+from vr_ik.body.anthropometry import Proportions
+from vr_ik.body.human import human_urdf
 from vr_ik.config import replace, SolverConfig
 from vr_ik.config_file import load_config
+from vr_ik.nodes.description import STATE_PUBLISHER
 
 SHARE = get_package_share_path('vr_ik')
 RECORDED = ('joint_states', 'robot_description', 'l_controller/joy', 'r_controller/joy')
@@ -49,6 +47,10 @@ ARGUMENTS = {
     'record': ('false', 'Whether to record the session with `ros2 bag record`.'),
     'record_to': ('', 'Folder of the recording; empty: one with the date, right here.'),
     'rviz': ('true', 'Whether to show the body in RViz.'),
+    'robot_state_publisher': (
+        'true',
+        'Whether one broadcasts the frames of the links; false: the solver does, in one message.',
+    ),
 }
 
 
@@ -83,6 +85,8 @@ def _actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             output='screen',
         )
     ]
+    if _is_true(given['robot_state_publisher']):
+        actions.append(_state_publisher(config, namespace, use_sim_time))
     if _is_true(given['rviz']):
         view = _view(config.world_frame, prefix, given['body_prefix'])
         actions.append(
@@ -103,6 +107,14 @@ def _is_true(text: str) -> bool:
     return text.lower() in ('true', '1')
 
 
+def _number(text: str) -> float | str:
+    """Return the number in a text; the text itself is left to the check of the parameters."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def _solver_parameters(given: dict[str, str], prefix: str) -> dict[str, Any]:
     """Return the parameters that arguments have set, and those that hold for all launches."""
     parameters: dict[str, Any] = {
@@ -111,10 +123,32 @@ def _solver_parameters(given: dict[str, str], prefix: str) -> dict[str, Any]:
     if given['trackers']:
         parameters['trackers'] = [name.strip() for name in given['trackers'].split(',')]
     if given['height']:
-        parameters['user_height_m'] = float(given['height'])
+        parameters['user_height_m'] = _number(given['height'])
     if prefix:
         parameters['frame_prefix'] = prefix
-    return {**parameters, 'publish_link_tf': True}
+    return {**parameters, 'publish_link_tf': not _is_true(given['robot_state_publisher'])}
+
+
+def _state_publisher(config: SolverConfig, namespace: str, use_sim_time: dict[str, bool]) -> Node:
+    """Return a robot_state_publisher for the body; the solver tells it of every calibration."""
+    parameters = {
+        'robot_description': human_urdf(
+            Proportions.from_height(config.user_height_m, config.arm_span_m or None), config.model
+        ),
+        'frame_prefix': f'{config.frame_prefix}{config.body_prefix}',
+        # The most it allows: every joint state is broadcast.
+        'publish_frequency': 1000.0,
+    }
+    return Node(
+        package='robot_state_publisher',
+        executable='robot_state_publisher',
+        name=STATE_PUBLISHER,
+        namespace=namespace,
+        parameters=[{**parameters, **use_sim_time}],
+        # The solver publishes the topic.
+        remappings=[('robot_description', '~/robot_description')],
+        output='screen',
+    )
 
 
 def _view(world_frame: str, prefix: str, body_prefix: str) -> Path:

@@ -47,6 +47,8 @@ def generate_launch_description() -> LaunchDescription:
         'config': str(SHARE / 'config' / 'operator.yaml'),
         'namespace': OPERATOR,
         'rviz': 'false',
+        # His elbow comes in one message with his body, and no later.
+        'robot_state_publisher': 'false',
     }
     return LaunchDescription(
         [

@@ -45,6 +45,7 @@ from vr_ik.types import TrackingFrame
 
 ROOT = Path(__file__).parent.parent
 ROS2 = shutil.which('ros2')
+NODES = {'/tracker_node', '/solver_node', '/body_state_publisher'}
 HAS_LAUNCH = find_spec('launch_ros') is not None and ROS2 is not None
 
 pytestmark = pytest.mark.skipif(
@@ -156,10 +157,18 @@ def test_the_demonstration_moves_a_body_of_the_argued_size(prefix):
     with launched(prefix, 'demo_launch.py', 'rviz:=false', 'height:=1.6') as demo:
         demo.listen()
         demo.wait_for(lambda: len(demo.states['']) > 50, 'joint states')
-        demo.wait_for(lambda: demo.nodes() == {'/tracker_node', '/solver_node'}, 'both nodes')
+        demo.wait_for(lambda: demo.nodes() == NODES, 'all nodes')
         frames = {('vr_world', 'hmd'), ('vr_world', 'base_link'), ('l_upper_arm', 'l_forearm')}
         demo.wait_for(lambda: frames <= demo.frames, 'all frames')
         demo.wait_for(lambda: bool(demo.descriptions), 'the model')
+        demo.end()
+
+
+def test_the_solver_can_broadcast_the_links_itself(prefix):
+    arguments = ('rviz:=false', 'robot_state_publisher:=false')
+    with launched(prefix, 'demo_launch.py', *arguments) as demo:
+        demo.wait_for(lambda: ('l_upper_arm', 'l_forearm') in demo.frames, 'the links')
+        assert demo.nodes() == NODES - {'/body_state_publisher'}
         demo.end()
 
 
@@ -171,10 +180,8 @@ def test_two_users_have_their_own_topics_and_frames(prefix):
         for user in ('/anna', '/ben'):
             anna.listen(user)
         anna.wait_for(lambda: all(len(s) > 20 for s in anna.states.values()), 'joint states')
-        nodes = {
-            f'/{user}/{node}_node' for user in ('anna', 'ben') for node in ('tracker', 'solver')
-        }
-        anna.wait_for(lambda: anna.nodes() == nodes, 'all four nodes')
+        nodes = {f'/{user}{node}' for user in ('anna', 'ben') for node in NODES}
+        anna.wait_for(lambda: anna.nodes() == nodes, 'the nodes of both')
         for user in ('anna', 'ben'):
             frames = {('vr_world', f'{user}/hmd'), (f'{user}/l_upper_arm', f'{user}/l_forearm')}
             anna.wait_for(lambda frames=frames: frames <= anna.frames, f'the frames of {user}')
@@ -202,7 +209,7 @@ def test_hardware_is_waited_for(prefix):
         vr.wait_for(lambda: 'Waiting for the tracker' in vr.output(), 'a word about SteamVR')
         vr.wait_for(lambda: 'Ready.' in vr.output(), 'the solver')
         assert "Model 'upper'" in vr.output()
-        vr.wait_for(lambda: vr.nodes() == {'/tracker_node', '/solver_node'}, 'both nodes')
+        vr.wait_for(lambda: vr.nodes() == NODES, 'all nodes')
         vr.end()
 
 

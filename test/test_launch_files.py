@@ -27,7 +27,10 @@ from typing import Any
 import pytest
 import yaml
 
+from vr_ik.body.anthropometry import Proportions
+from vr_ik.body.human import human_urdf
 from vr_ik.errors import VrIkError
+from vr_ik.nodes.description import STATE_PUBLISHER
 
 ROOT = Path(__file__).parent.parent
 NAMES = {
@@ -131,7 +134,7 @@ def test_the_parameter_file_decides_on_what_no_argument_says():
         assert started['tracker_node']['parameters'][0] == str(ROOT / 'config' / config)
         assert started['solver_node']['parameters'][0] == str(ROOT / 'config' / config)
         solver = parameters(started['solver_node'])
-        assert solver == {'publish_link_tf': True, 'use_sim_time': False}
+        assert solver == {'publish_link_tf': False, 'use_sim_time': False}
     assert parameters(nodes('vr_launch.py')['tracker_node']) == {}
 
 
@@ -162,6 +165,25 @@ def test_a_namespace_is_that_of_all_nodes_and_a_prefix_of_all_frames():
     displays = {display['Name']: display for display in view['Visualization Manager']['Displays']}
     assert displays['Body']['TF Prefix'] == 'anna'
     assert 'anna/hmd' in displays['Devices']['Frames']
+
+
+def test_a_number_that_is_none_is_named():
+    with pytest.raises(VrIkError, match="'tall' of parameter 'user_height_m'"):
+        nodes('demo_launch.py', height='tall')
+
+
+def test_either_the_solver_or_a_state_publisher_broadcasts_the_links():
+    started = nodes('replay_launch.py', bag='session', namespace='anna', height='1.6')
+    (given,) = started['robot_state_publisher']['parameters']
+    body = human_urdf(Proportions.from_height(1.6))
+    assert given['robot_description'] == body
+    assert given['frame_prefix'] == 'anna/replayed/'
+    assert given['use_sim_time'] is True
+    assert started['robot_state_publisher']['name'] == STATE_PUBLISHER
+    assert not parameters(started['solver_node'])['publish_link_tf']
+    without = nodes('replay_launch.py', bag='session', robot_state_publisher='false')
+    assert 'robot_state_publisher' not in without
+    assert parameters(without['solver_node'])['publish_link_tf']
 
 
 def test_rviz_can_be_left_out():

@@ -20,6 +20,10 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 import pytest
+from rcl_interfaces.srv import SetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
 from ros_graph import listening
 from ros_recording import ALL_KEPT, Graph, HEIGHT_M, Recording, Sender, stamp_ns
 from std_srvs.srv import SetBool, Trigger
@@ -28,6 +32,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import matrix_from_quaternion, pose
+from vr_ik.nodes.description import STATE_PUBLISHER
 from vr_ik.trackers.simulated import SIMULATED_ROLES
 
 
@@ -88,6 +93,29 @@ def test_reset_starts_anew(sender, recording):
     recording.wait(lambda: stamp in recording.roots, 'the root')
     assert recording.roots[stamp].transform.translation.x == pytest.approx(3.0, abs=0.3)
     assert call(recording, Trigger, 'reset').success
+
+
+def test_a_state_publisher_has_the_newest_body(sender, recording):
+    """The parameter of one that comes late, and comes again, is what the topic has."""
+    context = recording.listener.node.context
+    for height_m in (1.6, HEIGHT_M):
+        node = Node(STATE_PUBLISHER, context=context)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        node.declare_parameter('robot_description', 'the model at the start')
+        descriptions = len(recording.descriptions)
+        change = [Parameter('user_height_m', value=height_m).to_parameter_msg()]
+        call(recording, SetParameters, 'set_parameters', parameters=change)
+        recording.wait(lambda n=descriptions: len(recording.descriptions) > n, 'the new model')
+
+        def is_told(node: Node = node, executor: SingleThreadedExecutor = executor) -> bool:
+            executor.spin_once(timeout_sec=0.05)
+            model = node.get_parameter('robot_description').value
+            return bool(model == recording.descriptions[-1])
+
+        recording.wait(is_told, 'the model of the state publisher')
+        executor.shutdown()
+        node.destroy_node()
 
 
 def test_all_links_come_in_the_message_of_the_root(sender, recording):

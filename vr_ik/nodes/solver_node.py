@@ -21,7 +21,6 @@ import time
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from vr_ik.calibration.calibration import Calibration
@@ -31,6 +30,7 @@ from vr_ik.frame_solver import FrameSolver
 from vr_ik.io.tf_cdr import DevicePoses
 from vr_ik.nodes import diagnostics, garbage, qos, spin, triggers
 from vr_ik.nodes.calibrating import Calibrating
+from vr_ik.nodes.description import Description
 from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.nodes.solver_markers import SolverMarkers
 from vr_ik.nodes.solver_report import SolverDiagnostics
@@ -62,10 +62,7 @@ class SolverNode(Node):
             JointState, qos.JOINT_STATES_TOPIC, qos.JOINT_STATES_QOS
         )
         self._tf = self.create_publisher(TFMessage, qos.TF_TOPIC, qos.TF_QOS)
-        self._description = self.create_publisher(
-            String, qos.ROBOT_DESCRIPTION_TOPIC, qos.LATCHED_QOS
-        )
-        self._description.publish(String(data=self._solving.pipeline.urdf))
+        self._description = Description(self, self._solving.pipeline.urdf)
         self._markers = SolverMarkers(self, self._config.value.world_frame)
         self._config.when_changed(self._apply)
         triggers.offer(self, '~/reset', self._reset)
@@ -107,7 +104,7 @@ class SolverNode(Node):
         """Go on with another body or solver from one frame to the next, without a jump."""
         solving.pipeline.take_over(self._solving.pipeline)
         if solving.pipeline.urdf != self._solving.pipeline.urdf:
-            self._description.publish(String(data=solving.pipeline.urdf))
+            self._description.publish(solving.pipeline.urdf)
         self._solving = solving
         garbage.settle()
 
