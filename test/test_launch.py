@@ -168,7 +168,8 @@ def test_the_solver_can_broadcast_the_links_itself(prefix):
     arguments = ('rviz:=false', 'robot_state_publisher:=false')
     with launched(prefix, 'demo_launch.py', *arguments) as demo:
         demo.wait_for(lambda: ('l_upper_arm', 'l_forearm') in demo.frames, 'the links')
-        assert demo.nodes() == NODES - {'/body_state_publisher'}
+        nodes = NODES - {'/body_state_publisher'}
+        demo.wait_for(lambda: demo.nodes() == nodes, 'the nodes')
         demo.end()
 
 

@@ -26,7 +26,7 @@ from vr_ik.config import replace, SolverConfig
 
 def eval_(
     data: Annotated[
-        list[Path], typer.Argument(metavar='DATA...', help='Folders, .npz or .bvh files, bags.')
+        list[Path], typer.Argument(metavar='DATA', help='Folders, .npz or .bvh files, bags.')
     ],
     points: Annotated[
         str, typer.Option(metavar='3|6|all', help='Headset and hands; waist and feet, too; all.')

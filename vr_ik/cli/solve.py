@@ -47,7 +47,7 @@ UserName = Annotated[
 def solve(
     bags: Annotated[
         list[Path],
-        typer.Argument(metavar='BAG...', help='Bags (MCAP, sqlite3) with the devices on /tf.'),
+        typer.Argument(metavar='BAG', help='Bags (MCAP, sqlite3) with the devices on /tf.'),
     ],
     output: Annotated[
         Path,

@@ -30,7 +30,7 @@ def tune(
     data: Annotated[
         list[Path],
         typer.Argument(
-            metavar='DATA...', help='A folder with skeleton.json, or what `vr_ik eval` reads.'
+            metavar='DATA', help='A folder with skeleton.json, or what `vr_ik eval` reads.'
         ),
     ],
     method: Annotated[

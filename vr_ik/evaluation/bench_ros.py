@@ -26,6 +26,7 @@ from collections.abc import Sequence
 import json
 import os
 from pathlib import Path
+import sys
 import time
 from typing import Any
 
@@ -104,7 +105,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Console()
     runs = {}
     for executor in EXECUTORS:
-        runs[executor] = measure(options.seconds, executor)
+        try:
+            runs[executor] = measure(options.seconds, executor)
+        except NodesError as error:
+            sys.exit(f'With the executor {executor}: {error}')
         console.print(_describe(executor, runs[executor]), highlight=False)
     machine = {'load_average': round(os.getloadavg()[0], 2), 'cores': os.cpu_count()}
     summary = {**runs[EXECUTORS[0]], 'executors': runs, 'machine': machine}

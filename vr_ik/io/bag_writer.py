@@ -14,6 +14,7 @@
 
 """Writes bags (rosbag2, MCAP): under another name until they are whole, then in their place."""
 
+import os
 from pathlib import Path
 import shutil
 import struct
@@ -165,6 +166,8 @@ def check_free(path: Path) -> None:
         raise VrIkError(f"'{path}' exists already: name a folder that is not there yet.")
     if not path.absolute().parent.is_dir():
         raise VrIkError(f"'{path}' cannot be written: there is no folder '{path.parent}'.")
+    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+        raise VrIkError(f"'{path}' cannot be written: permission denied.")
 
 
 def _not_written(path: Path, error: OSError) -> VrIkError:
