@@ -21,6 +21,8 @@ from robots import PACKAGE_PATHS, urdf_path
 
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import exp_rotation
+from vr_ik.teleop.arm_step import ArmStep
+from vr_ik.teleop.barriers import pair_distances, segment_box_distance
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.session import TeleopSession
 from vr_ik.teleop.types import (
@@ -39,6 +41,10 @@ PANDA_READY = (0.0, -0.4, 0.0, -2.2, 0.0, 1.8, 0.8)
 
 # Noise of a robot that rests at a limit [rad or m].
 _BEYOND = 0.002
+# What is too near at the start may come so much nearer; by more than that, parts are in each
+# other [m].
+_LEEWAY = 0.002
+_THROUGH = -0.03
 
 _ALLOWED = {
     (State.DISENGAGED, State.DISENGAGED),
@@ -59,6 +65,52 @@ def robot_text(name: str) -> str:
     return urdf_path(name).read_text()
 
 
+class Rooms:
+    """How much room is left of what has to be kept, by the geometry of `barriers` alone."""
+
+    def __init__(self, arm: ArmStep, config: TeleopConfig) -> None:
+        self._arm, self._config = arm, config
+        bodies, capsules = len(arm.arm.model.tree.body_ints), len(arm.collisions.bodies)
+        self._poses, self._segments = np.empty((bodies, 12)), np.empty((capsules, 6))
+        self._pairs = np.empty((1, len(arm.collisions.pairs)))
+        self._point, self._normal = np.empty(3), np.empty(3)
+
+    def at(self, q: Array) -> tuple[float, float, float]:
+        """Return the least room [m] of tips, of pairs of parts, and of parts from boxes."""
+        tree, model = self._arm.arm.model.tree, self._arm.collisions
+        pair_distances(
+            tree.body_ints,
+            tree.body_floats,
+            model.bodies,
+            model.capsules,
+            model.pairs,
+            q[None],
+            self._poses,
+            self._segments,
+            self._pairs,
+        )
+        parts = self._pairs.min(initial=math.inf) - self._config.self_distance_m
+        boxes = math.inf
+        for box in self._config.keep_out_boxes():
+            for body, capsule, segment in zip(
+                model.bodies, model.capsules, self._segments, strict=True
+            ):
+                if body >= 0:
+                    distance = segment_box_distance(
+                        segment, box.ravel(), self._point, self._normal
+                    )
+                    boxes = min(boxes, distance - capsule[6])
+        return self._tips(q), float(parts), boxes
+
+    def _tips(self, q: Array) -> float:
+        workspace = self._config.workspace_box()
+        if workspace is None:
+            return math.inf
+        model = self._arm.arm.model
+        tips = np.array([model.link_pose(q, tip)[:3, 3] for tip in self._config.tip_links])
+        return float(np.minimum(tips - workspace[0], workspace[1] - tips).min())
+
+
 class Judge:
     """Checks the stream of commands against the URDF and the parameters alone.
 
@@ -76,6 +128,9 @@ class Judge:
         self._before: tuple[Array, Array, float] | None = None
         """Positions, velocities and length of the tick before; none while nobody commands."""
         self._stopped_s = 0.0
+        self.rooms: Rooms | None = None
+        """Who looks at distances, where they are to be judged."""
+        self._bases = np.zeros(3)
 
     def check(self, command: TeleopCommand, seconds: float, measured: Array, fresh: bool) -> None:
         """Check one command, so many seconds after the one before."""
@@ -100,6 +155,8 @@ class Judge:
             start = np.clip(measured, self.lower, self.upper)
             assert np.abs(start - measured).max() <= _BEYOND, 'engaged a robot beyond its limits'
             self._before = start, np.zeros_like(q), seconds
+            self._note_start(start)
+        self._check_rooms(q)
         q_before, v_before, seconds_before = self._before
         mean = (q - q_before) / seconds
         assert (np.abs(mean) <= self.velocity * (1.0 + 1e-9) + 1e-9).all()
@@ -108,6 +165,16 @@ class Judge:
         rounding = 1e-12 / min(seconds, seconds_before) ** 2
         assert (change <= self.acceleration * (1.0 + 1e-6) + rounding).all()
         self._before = q, mean, seconds
+
+    def _note_start(self, q: Array) -> None:
+        """Take what is too near at the start for what may be; not what goes through each other."""
+        if self.rooms is not None:
+            self._bases = np.minimum(0.0, np.array(self.rooms.at(q)) - _LEEWAY)
+            self._bases[self._bases < _THROUGH] = -math.inf
+
+    def _check_rooms(self, q: Array) -> None:
+        if self.rooms is not None:
+            assert (np.array(self.rooms.at(q)) >= self._bases - 1e-6).all(), 'came too near'
 
     def _check_end(self, seconds: float) -> None:
         """What is published last must be at rest, unless no tick came to publish it."""

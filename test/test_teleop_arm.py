@@ -138,7 +138,7 @@ def test_tip_stays_in_its_workspace() -> None:
         velocity = rng.uniform(-1.0, 1.0, 3)
         for _ in range(60):
             at = operator.move(velocity, np.zeros(3), 1).arms[0].pose_root_from_tip[:3, 3]
-            assert (at > (0.199, -0.301, 0.299)).all() and (at < (0.601, 0.301, 0.801)).all()
+            assert (at >= (0.2, -0.3, 0.3)).all() and (at <= (0.6, 0.3, 0.8)).all()
 
 
 def violently(operator: Operator, seed: int, rounds: int = 40) -> list[Array]:
@@ -175,7 +175,7 @@ def test_parts_keep_their_distance_from_each_other() -> None:
         np.empty((len(model.bodies), 6)),
         distances,
     )
-    assert distances.min() > 0.028
+    assert distances.min() >= 0.03
     assert distances.min() < 0.05, 'they were never near each other'
 
 
@@ -204,7 +204,7 @@ def test_no_part_enters_a_box_to_keep_out_of() -> None:
             outside = np.maximum(points - box[1], 0.0) + np.minimum(points - box[0], 0.0)
             distance = np.linalg.norm(outside, axis=1).min() - capsule[6]
             nearest = min(nearest, distance)
-    assert nearest > -2e-3
+    assert nearest >= 0.0
     assert nearest < 0.02, 'the arm was never near the box'
 
 

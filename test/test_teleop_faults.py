@@ -14,7 +14,8 @@
 
 """Whatever happens, in whatever order: the commands stay within their limits, and end with a stop.
 
-A hundred thousand ticks of an operator with a Panda, with every fault there is.
+A hundred thousand ticks of an operator with a Panda, with every fault there is, and some more with
+two arms, whose clutches he presses one by one.
 """
 
 import itertools
@@ -22,9 +23,12 @@ import itertools
 from hypothesis import HealthCheck, Phase, seed, settings, strategies as st
 from hypothesis.stateful import initialize, rule, RuleBasedStateMachine, run_state_machine_as_test
 import numpy as np
-from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text
+from robots import PACKAGE_PATHS
+from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text, Rooms
 
 from vr_ik.config import replace
+from vr_ik.teleop.arm_step import ArmStep
+from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.types import Reason, State
 
 _CONFIG = replace(
@@ -36,8 +40,17 @@ _CONFIG = replace(
         'keep_out': '0.4 0.3 0 0.7 0.6 0.4; -1 -1 -0.5 1 1 -0.02',
     },
 )
-_TEXT = robot_text('panda')
+_BAXTER = TeleopConfig(
+    tip_links=('left_gripper', 'right_gripper'),
+    device_frames=('l_controller', 'r_controller'),
+    gripper_joints=('l_gripper_l_finger_joint', 'r_gripper_l_finger_joint'),
+    gripper_open=(0.02,),
+    velocity_scale=1.0,
+    operator_yaw='fixed',
+)
+_BENT = (0.0, -0.5, 0.0, 1.2, 0.0, 0.9, 0.0)
 _TICKS = 100_000
+_TICKS_OF_TWO = 15_000
 
 speeds = st.floats(-2.0, 2.0)
 vectors = st.tuples(speeds, speeds, speeds).map(np.array)
@@ -47,17 +60,26 @@ lengths = st.integers(1, 60)
 class Faults(RuleBasedStateMachine):
     """Everything that may happen to a session, in any order."""
 
+    robot, config = 'panda', _CONFIG
+    ready: tuple[float, ...] = PANDA_READY
     ticks = 0
     reasons: set[Reason] = set()
 
     @initialize()
     def begin(self) -> None:
-        self.operator = Operator(_CONFIG, _TEXT, PANDA_READY)
+        text = robot_text(self.robot)
+        self.operator = Operator(self.config, text, self.ready)
+        self.operator.judge.rooms = Rooms(ArmStep(self.config, text, PACKAGE_PATHS), self.config)
         self.operator.engage()
 
     def _count(self, ticks: int) -> None:
-        Faults.ticks += ticks
-        Faults.reasons |= self.operator.reasons
+        type(self).ticks += ticks
+        type(self).reasons |= self.operator.reasons
+
+    def _press(self, *values: float) -> None:
+        """Press the clutches; the last value is for all that are left."""
+        arms = self.config.arms
+        self.operator.clutches = [*values, *[values[-1]] * arms][:arms]
 
     @rule(velocity=vectors, turn=vectors, ticks=lengths)
     def work(self, velocity, turn, ticks) -> None:
@@ -72,13 +94,13 @@ class Faults(RuleBasedStateMachine):
 
     @rule(ticks=lengths, velocity=vectors)
     def release(self, ticks, velocity) -> None:
-        self.operator.clutches = [0.0]
+        self._press(0.0)
         self.operator.move(velocity, velocity, ticks)
         self._count(ticks)
 
     @rule(ticks=lengths)
     def press(self, ticks) -> None:
-        self.operator.clutches = [1.0]
+        self._press(1.0)
         self.operator.rest(ticks)
         self._count(ticks)
 
@@ -123,7 +145,8 @@ class Faults(RuleBasedStateMachine):
 
     @rule(value=st.sampled_from((np.nan, np.inf, -1.0, 2.0)))
     def squeeze_nonsense(self, value) -> None:
-        self.operator.clutches, before = [value], self.operator.clutches
+        before = self.operator.clutches
+        self._press(value, 1.0)
         self.operator.trigger = value
         self.operator.rest(2)
         self._count(2)
@@ -173,7 +196,25 @@ class Faults(RuleBasedStateMachine):
         self._count(1)
 
 
-def test_no_order_of_faults_breaks_a_limit() -> None:
+class FaultsOfTwo(Faults):
+    """The same with two arms, each with a hand and a clutch of its own."""
+
+    robot, config = 'baxter', _BAXTER
+    ready = _BENT + _BENT
+    ticks = 0
+    reasons: set[Reason] = set()
+
+    @rule(first=st.booleans(), second=st.booleans(), velocity=vectors, ticks=lengths)
+    def press_one(self, first, second, velocity, ticks) -> None:
+        self._press(float(first), float(second))
+        for _ in range(ticks):
+            self.operator.hands[1][:3, 3] += 0.004 * velocity
+            self.operator.rest(1)
+        self._count(ticks)
+
+
+def inject(machine: type[Faults], enough: int) -> None:
+    """Inject faults for so many ticks: seed after seed, so that every run is the same."""
     plan = settings(
         max_examples=4,
         stateful_step_count=200,
@@ -182,10 +223,17 @@ def test_no_order_of_faults_breaks_a_limit() -> None:
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
-    # Seed after seed, so that no two rounds are alike and every run is the same.
     for number in itertools.count():
-        run_state_machine_as_test(seed(number)(Faults), settings=plan)
-        if Faults.ticks >= _TICKS:
+        run_state_machine_as_test(seed(number)(machine), settings=plan)
+        if machine.ticks >= enough:
             break
+
+
+def test_no_order_of_faults_breaks_a_limit_or_a_distance() -> None:
+    inject(Faults, _TICKS)
     missed = set(Reason) - Faults.reasons - {Reason.SOLVER_FAILED}
     assert not missed, 'these were never brought about'
+
+
+def test_nor_does_any_with_two_arms() -> None:
+    inject(FaultsOfTwo, _TICKS_OF_TWO)

@@ -217,6 +217,7 @@ def test_bad_devices_have_a_name(bad, stamp_ns: int, fault: Reason) -> None:
         ({'workspace': '0 0 0 1 1 1; 0 0 0 1 1 1'}, 'one box'),
         ({'keep_out': '0 0 0 1 1 nan'}, 'x y z x y z'),
         ({'operator_origin': (1.0, 2.0)}, '3 numbers'),
+        ({'rate_hz': 20.0}, 'at least one tick, 0.05 s'),
         ({'output': 'smoke_signals'}, 'joint_trajectory'),
     ),
 )

@@ -29,7 +29,6 @@ from vr_ik.io.body_cdr import JointStateEncoder
 from vr_ik.math.rotations import quaternion_from_matrix
 from vr_ik.nodes import qos
 from vr_ik.nodes.conversions import set_stamp
-from vr_ik.teleop.arm_kernel import STOP_SLOPE
 from vr_ik.teleop.braking import braking_points, BrakingPoint
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.teleop.types import TeleopCommand
@@ -70,7 +69,7 @@ class Trajectories:
             return
         for publisher, message, places in self._topics:
             q, velocity = command.positions[places], command.velocities[places]
-            deceleration = np.full(len(q), self.config.acceleration / STOP_SLOPE)
+            deceleration = np.full(len(q), self.config.acceleration)
             way = [BrakingPoint(0.0, q, velocity), *braking_points(q, velocity, deceleration)]
             message.points = [self._point(point) for point in way]
             publisher.publish(message)

@@ -15,24 +15,27 @@
 """Compiled step of the arms: joint velocities within all limits, one call a tick.
 
 The limits of position, velocity and acceleration are a box for each joint that is never empty,
-since it holds an even braking to zero (`barriers.fastest`); they are never exceeded. Distances
-are heeded next, as heavy penalties where the free solution would break them, then the tips'
-targets, then the posture. Between ticks the joints accelerate evenly.
+since it holds an even braking to zero (`barriers.fastest`); they are never exceeded. Nor are
+distances, which a guard sees to (`arm_guard`); lest it has to, they are heeded as heavy penalties
+where the free solution would break them. Then come the tips' targets, then the posture. Between
+ticks the joints accelerate evenly.
 """
 
 import math
 
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
-from vr_ik.kinematics.kernels import body_columns, body_poses
 from vr_ik.kinematics.tree import Ints
 from vr_ik.solvers.box_step import bounded_step
+from vr_ik.teleop.arm_frames import write_frames
+from vr_ik.teleop.arm_guard import keeps_clear, raise_bases, STOP_SLOPE
 from vr_ik.teleop.arm_rows import write_rows
-from vr_ik.teleop.arm_wishes import write_errors, write_tips, write_wishes
+from vr_ik.teleop.arm_wishes import write_errors, write_wishes
 from vr_ik.teleop.arm_work import (
     ACCELERATION,
     Arm,
     carve,
     FOLLOWING,
+    HORIZON,
     LONGEST_TICK,
     LOWER,
     POSE,
@@ -49,11 +52,11 @@ from vr_ik.teleop.arm_work import (
 from vr_ik.teleop.barriers import braked, fastest
 from vr_ik.types import Array
 
-# A smooth stop's largest deceleration over its mean one: of the curve 3 t^2 - 2 t^3.
-STOP_SLOPE = 1.5
 # How heavily a distance weighs that would be broken, against a metre of the tip.
 _HEED = 1e4
 _ROUNDS = 6
+# Where the guard refuses a velocity, it is asked for the half of it, and so on, so many times.
+_TRIES = 3
 
 
 @inlined_kernel
@@ -76,7 +79,10 @@ def _write_box(arm: Arm, w: Work, state: Array, braking: float, seconds: float) 
 
 @inlined_kernel
 def _stopping(arm: Arm, w: Work, state: Array, j: int, seconds: float) -> float:
-    """Return the velocity of a joint that comes to rest along a smooth curve, within its box."""
+    """Return the velocity of a joint that comes to rest along a smooth curve, within its box.
+
+    One that was braked harder meanwhile is not made faster again.
+    """
     if state[STOP_LENGTH, j] == 0.0:
         state[STOP_FROM, j] = state[V, j]
         state[STOP_AGE, j] = 0.0
@@ -86,6 +92,8 @@ def _stopping(arm: Arm, w: Work, state: Array, j: int, seconds: float) -> float:
         state[STOP_AGE, j] += seconds
         share = min(state[STOP_AGE, j] / state[STOP_LENGTH, j], 1.0)
         velocity = state[STOP_FROM, j] * (1.0 - share * share * (3.0 - 2.0 * share))
+        if abs(velocity) > abs(state[V, j]):
+            velocity = state[V, j]
     return min(max(velocity, w.lower[j]), w.upper[j])
 
 
@@ -138,17 +146,36 @@ def _weigh(w: Work, row: Array, sign: float) -> None:
 
 
 @inlined_kernel
-def _integrate(arm: Arm, w: Work, state: Array, seconds: float) -> bool:
-    """Move on with even acceleration to the velocities in w.step; False, and no move, for NaN."""
-    for j in range(state.shape[1]):
-        if not math.isfinite(w.step[j]):
-            return False
+def _integrate(arm: Arm, w: Work, state: Array, seconds: float) -> None:
+    """Move on with even acceleration to the velocities in w.step."""
     for j in range(state.shape[1]):
         q = state[Q, j] + 0.5 * seconds * (state[V, j] + w.step[j])
         # Beyond the limits by rounding only.
         state[Q, j] = min(max(q, arm.joints[j, LOWER]), arm.joints[j, UPPER])
         state[V, j] = w.step[j]
-    return True
+
+
+@inlined_kernel
+def _catch_up(arm: Arm, w: Work, state: Array, seconds: float) -> float:
+    """Brake for what a tick is longer than the horizon; return what is left of the tick.
+
+    Until then the robot had a command to follow. Since then it has braked by itself, as each
+    command's way to rest is told (`braking.braking_points`): to go on from where it would have
+    been without that would be to ask for a jump.
+    """
+    late = seconds - arm.settings[HORIZON]
+    if late <= 0.0:
+        return seconds
+    for j in range(state.shape[1]):
+        w.step[j] = braked(state[V, j], arm.joints[j, ACCELERATION] * late)
+        state[STOP_AGE, j] += late
+    # A joint that stops within that time stops at its own, not at the end of it.
+    for j in range(state.shape[1]):
+        moving = min(late, abs(state[V, j]) / arm.joints[j, ACCELERATION])
+        q = state[Q, j] + 0.5 * moving * (state[V, j] + w.step[j])
+        state[Q, j] = min(max(q, arm.joints[j, LOWER]), arm.joints[j, UPPER])
+        state[V, j] = w.step[j]
+    return seconds - late
 
 
 @inlined_kernel
@@ -156,6 +183,7 @@ def _follow(
     arm: Arm,
     w: Work,
     state: Array,
+    bases: Array,
     moves: Ints,
     wishes: Array,
     targets: Array,
@@ -167,17 +195,52 @@ def _follow(
         return False
     _write_box(arm, w, state, 1.0 / STOP_SLOPE, seconds)
     for j in range(state.shape[1]):
-        led = False
-        for a in range(wishes.shape[0]):
-            led = led or (moves[a, j] != 0 and wishes[a, FOLLOWING] > 0.0)
-        if led:
-            state[STOP_LENGTH, j] = 0.0
-            continue
-        velocity = _stopping(arm, w, state, j, seconds)
-        w.lower[j] = w.upper[j] = velocity
-        w.rhs[j] = (w.matrix[j, j] + w.damping[j]) * velocity
+        w.braked[j] = braked(state[V, j], arm.joints[j, ACCELERATION] * seconds)
+        led = _is_led(moves, wishes, j)
+        # A stop that was begun is the way to rest that was found clear: it is the one to go on.
+        if not led or state[STOP_LENGTH, j] > 0.0:
+            w.braked[j] = _stopping(arm, w, state, j, seconds)
+        if not led:
+            w.lower[j] = w.upper[j] = w.braked[j]
+            w.rhs[j] = (w.matrix[j, j] + w.damping[j]) * w.braked[j]
     rows = write_rows(arm, w, state, wishes.shape[0], seconds)
-    return _solve(arm, w, rows)
+    raise_bases(w, bases)
+    if not _solve(arm, w, rows):
+        return False
+    for j in range(state.shape[1]):
+        if not math.isfinite(w.step[j]):
+            return False
+    if _guard(arm, w, state, bases, wishes.shape[0], seconds):
+        for j in range(state.shape[1]):
+            if _is_led(moves, wishes, j):
+                state[STOP_LENGTH, j] = 0.0
+    return True
+
+
+@inlined_kernel
+def _is_led(moves: Ints, wishes: Array, j: int) -> bool:
+    """Tell whether a joint moves the tip of an arm that follows."""
+    led = False
+    for a in range(wishes.shape[0]):
+        led = led or (moves[a, j] != 0 and wishes[a, FOLLOWING] > 0.0)
+    return led
+
+
+@inlined_kernel
+def _guard(arm: Arm, w: Work, state: Array, bases: Array, arms: int, seconds: float) -> bool:
+    """Take as much of the velocities w.step as leaves a way to rest; False: none, all brake."""
+    share = 1.0
+    for _ in range(_TRIES):
+        for j in range(state.shape[1]):
+            w.trial[j] = w.braked[j] + share * (w.step[j] - w.braked[j])
+        if keeps_clear(arm, w, state, bases, arms, seconds):
+            for j in range(state.shape[1]):
+                w.step[j] = w.trial[j]
+            return True
+        share *= 0.5
+    for j in range(state.shape[1]):
+        w.step[j] = w.braked[j]
+    return False
 
 
 @inlined_kernel
@@ -186,15 +249,6 @@ def _stop(arm: Arm, w: Work, state: Array, seconds: float) -> None:
     _write_box(arm, w, state, 1.0, seconds)
     for j in range(state.shape[1]):
         w.step[j] = _stopping(arm, w, state, j, seconds)
-
-
-@inlined_kernel
-def _write_poses(arm: Arm, w: Work, state: Array, arms: int) -> None:
-    body_poses(arm.body_ints, arm.body_floats, state[Q], w.poses)
-    for i in range(3):
-        w.point[i] = 0.0
-    body_columns(arm.body_ints, arm.body_floats, w.poses, w.point, w.columns)
-    write_tips(arm, w, arms)
 
 
 @inlined_kernel
@@ -228,6 +282,7 @@ def step(
     rows: int,
     work: Array,
     state: Array,
+    bases: Array,
     wishes: Array,
     targets: Array,
     reports: Array,
@@ -235,7 +290,8 @@ def step(
 ) -> bool:
     """Move the state on by one tick and write the reports; False: it came to a stop by failure.
 
-    With no arm following every joint comes to rest. No time passes in 0 seconds.
+    With no arm following every joint comes to rest. No time passes in 0 seconds: that has to be
+    the first step after the state was set, for all that depends on it to be known.
     """
     arm = Arm(
         body_ints,
@@ -257,13 +313,14 @@ def step(
         followed = followed or wishes[a, FOLLOWING] > 0.0
     well = True
     if seconds > 0.0:
+        left = _catch_up(arm, w, state, seconds)
         if followed:
-            _write_poses(arm, w, state, arms)
-            well = _follow(arm, w, state, moves, wishes, targets, reports, seconds)
-            well = well and _integrate(arm, w, state, seconds)
+            if left < seconds:
+                write_frames(arm, w, state[Q], arms)
+            well = _follow(arm, w, state, bases, moves, wishes, targets, reports, left)
         if not followed or not well:
-            _stop(arm, w, state, seconds)
-            _integrate(arm, w, state, seconds)
-    _write_poses(arm, w, state, arms)
+            _stop(arm, w, state, left)
+        _integrate(arm, w, state, left)
+    write_frames(arm, w, state[Q], arms)
     _write_reports(w, state, wishes, targets, reports)
     return well

@@ -22,7 +22,7 @@ from vr_ik.errors import ConfigError, UnknownNameError
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.kinematics.urdf import Joint, read_urdf, Urdf
 from vr_ik.math.rotations import exp_rotation, pose
-from vr_ik.teleop.arm_kernel import STOP_SLOPE
+from vr_ik.teleop.arm_guard import STOP_SLOPE
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.types import Array
 

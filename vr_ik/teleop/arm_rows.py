@@ -12,7 +12,11 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Compiled distances that an arm has to keep: rows 'gradient . u >= - fastest approach'."""
+"""Compiled distances that an arm is to keep: rows 'gradient . u >= - fastest approach'.
+
+They lead the arm around what it must not touch, a little outside of the distances that
+`arm_guard` sees to.
+"""
 
 import math
 
@@ -29,9 +33,9 @@ from vr_ik.kinematics.tree import (
 from vr_ik.teleop.arm_work import ACCELERATION, Arm, CLEARANCE, LONGEST_TICK, V, Work
 from vr_ik.teleop.barriers import (
     fastest,
-    nearest_on_segments,
+    fastest_end,
     segment_box_distance,
-    write_segments,
+    segment_distance,
 )
 from vr_ik.types import Array
 
@@ -43,72 +47,85 @@ _LEAST_BRAKING = 1e-6
 # A distance is looked at closely where it is no more than this [m] and the way of a stop, with
 # this deceleration [m/s^2] at least.
 _NEAR_M = 0.03
+# Kept beside what has to be kept, for room to go along an obstacle in [m].
+_MARGIN_M = 5e-3
 _SLOW_BRAKING = 1.5
 
 
 @inlined_kernel
 def write_rows(arm: Arm, w: Work, state: Array, arms: int, seconds: float) -> int:
-    """Write the rows of all distances that may hold somebody back; return their number."""
+    """Write all rooms, and the rows of those that may hold somebody back; return their number."""
     bodies = arm.frame_bodies[2 * arms :]
-    write_segments(bodies, arm.capsules, w.poses, w.segments)
     _write_twists(arm.body_ints, w.columns, state[V], w.twists)
     _write_speeds(bodies, w.segments, w.twists, w.speeds)
+    count = _write_tip_rows(arm, w, state, arms, seconds)
+    count = _write_pair_rows(arm, w, state, arms, seconds, bodies, count)
+    return _write_box_rows(arm, w, state, arms, seconds, bodies, count)
+
+
+@inlined_kernel
+def _write_tip_rows(arm: Arm, w: Work, state: Array, arms: int, seconds: float) -> int:
     count = 0
-    longest = arm.settings[LONGEST_TICK]
     for a in range(arms):
         for wall in range(6):
             sign = 1.0 if wall < 3 else -1.0
             room = sign * (w.tips[a, 9 + wall % 3] - arm.boxes[0, wall])
+            w.rooms[6 * a + wall] = room
             if room < math.inf:
                 row = w.rows[count]
                 for j in range(arm.joints.shape[0]):
                     row[j] = sign * w.jacobian[6 * a + wall % 3, j]
-                _finish(arm.joints, state[V], row, room, seconds, longest)
-                count += 1
-    for pair in range(arm.pairs.shape[0]):
-        one, two = arm.pairs[pair, 0], arm.pairs[pair, 1]
-        room = _pair_distance(w.segments[one], w.segments[two], w.point, w.other, w.normal)
-        room -= arm.capsules[one, 6] + arm.capsules[two, 6] + arm.settings[CLEARANCE]
-        if room < _stop_way(w.speeds[one] + w.speeds[two], seconds, longest):
-            row = w.rows[count]
-            row[:] = 0.0
-            add_motion(
-                arm.body_ints,
-                arm.column_ints,
-                w.columns,
-                bodies[one],
-                w.point,
-                w.normal,
-                -1.0,
-                row,
-            )
-            add_motion(
-                arm.body_ints, arm.column_ints, w.columns, bodies[two], w.other, w.normal, 1.0, row
-            )
-            _finish(arm.joints, state[V], row, room, seconds, longest)
-            count += 1
-    for box in range(1, arm.boxes.shape[0]):
-        for k in range(arm.capsules.shape[0]):
-            if bodies[k] < 0:
-                continue
-            room = segment_box_distance(w.segments[k], arm.boxes[box], w.point, w.normal)
-            room -= arm.capsules[k, 6]
-            if room < _stop_way(w.speeds[k], seconds, longest):
-                row = w.rows[count]
-                row[:] = 0.0
-                add_motion(
-                    arm.body_ints,
-                    arm.column_ints,
-                    w.columns,
-                    bodies[k],
-                    w.point,
-                    w.normal,
-                    1.0,
-                    row,
-                )
-                _finish(arm.joints, state[V], row, room, seconds, longest)
+                _finish(arm, state[V], row, room, seconds)
                 count += 1
     return count
+
+
+@inlined_kernel
+def _write_pair_rows(
+    arm: Arm, w: Work, state: Array, arms: int, seconds: float, bodies: Ints, first: int
+) -> int:
+    count = first
+    for pair in range(arm.pairs.shape[0]):
+        one, two = arm.pairs[pair, 0], arm.pairs[pair, 1]
+        room = segment_distance(w.segments[one], w.segments[two], w.point, w.other, w.normal)
+        room -= arm.capsules[one, 6] + arm.capsules[two, 6] + arm.settings[CLEARANCE]
+        w.rooms[6 * arms + pair] = room
+        if room < _stop_way(w.speeds[one] + w.speeds[two], seconds, arm.settings[LONGEST_TICK]):
+            row = w.rows[count]
+            row[:] = 0.0
+            _add_point(arm, w, bodies[one], w.point, -1.0, row)
+            _add_point(arm, w, bodies[two], w.other, 1.0, row)
+            _finish(arm, state[V], row, room, seconds)
+            count += 1
+    return count
+
+
+@inlined_kernel
+def _write_box_rows(
+    arm: Arm, w: Work, state: Array, arms: int, seconds: float, bodies: Ints, first: int
+) -> int:
+    count, i = first, 6 * arms + arm.pairs.shape[0]
+    for box in range(1, arm.boxes.shape[0]):
+        for k in range(arm.capsules.shape[0]):
+            w.rooms[i] = math.inf
+            if bodies[k] >= 0:
+                room = segment_box_distance(w.segments[k], arm.boxes[box], w.point, w.normal)
+                room -= arm.capsules[k, 6]
+                w.rooms[i] = room
+                if room < _stop_way(w.speeds[k], seconds, arm.settings[LONGEST_TICK]):
+                    row = w.rows[count]
+                    row[:] = 0.0
+                    _add_point(arm, w, bodies[k], w.point, 1.0, row)
+                    _finish(arm, state[V], row, room, seconds)
+                    count += 1
+            i += 1
+    return count
+
+
+@inlined_kernel
+def _add_point(arm: Arm, w: Work, body: int, at: Array, sign: float, row: Array) -> None:
+    """Add how fast a point on a body goes along w.normal."""
+    add_motion(arm.body_ints, arm.column_ints, w.columns, body, at, w.normal, sign, row)
 
 
 @kernel
@@ -158,46 +175,20 @@ def _write_twists(body_ints: Ints, columns: Array, velocities: Array, twists: Ar
 def _write_speeds(bodies: Ints, segments: Array, twists: Array, speeds: Array) -> None:
     """Write how fast the faster end of each capsule's axis goes [m/s]."""
     for k in range(bodies.shape[0]):
-        speeds[k] = 0.0
-        if bodies[k] < 0:
-            continue
-        t, s = twists[bodies[k]], segments[k]
-        for end in range(2):
-            x, y, z = s[0] + end * s[3], s[1] + end * s[4], s[2] + end * s[5]
-            vx = t[0] + t[4] * z - t[5] * y
-            vy = t[1] + t[5] * x - t[3] * z
-            vz = t[2] + t[3] * y - t[4] * x
-            speeds[k] = max(speeds[k], math.sqrt(vx * vx + vy * vy + vz * vz))
+        speeds[k] = fastest_end(twists[bodies[k]], segments[k]) if bodies[k] >= 0 else 0.0
 
 
-@kernel
-def _finish(
-    joints: Array, velocities: Array, row: Array, room: float, seconds: float, longest: float
-) -> None:
+@inlined_kernel
+def _finish(arm: Arm, velocities: Array, row: Array, room: float, seconds: float) -> None:
     """Write how fast a row's distance may shrink at the end of the tick.
 
     What is too near already comes no nearer; it is not driven away without the operator.
     """
-    n = joints.shape[0]
+    n = arm.joints.shape[0]
     approach, braking = 0.0, _LEAST_BRAKING
     for j in range(n):
         approach -= row[j] * velocities[j]
-        braking += _BRAKING_SHARE * abs(row[j]) * joints[j, ACCELERATION]
-    row[n] = fastest(approach, room, braking, seconds, longest)
+        braking += _BRAKING_SHARE * abs(row[j]) * arm.joints[j, ACCELERATION]
+    longest = arm.settings[LONGEST_TICK]
+    row[n] = fastest(approach, room - _MARGIN_M, braking, seconds, longest)
     row[n + 1] = 0.0
-
-
-@kernel
-def _pair_distance(a: Array, b: Array, point: Array, other: Array, normal: Array) -> float:
-    """Return the distance of two segments; write the nearest points and the way between them."""
-    s, t = nearest_on_segments(a, b)
-    total = 0.0
-    for i in range(3):
-        point[i] = a[i] + s * a[3 + i]
-        other[i] = b[i] + t * b[3 + i]
-        normal[i] = other[i] - point[i]
-        total += normal[i] * normal[i]
-    distance = math.sqrt(total)
-    for i in range(3):
-        normal[i] /= max(distance, 1e-12)
-    return distance

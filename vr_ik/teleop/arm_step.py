@@ -90,6 +90,8 @@ class ArmStep:
             )
         )
         self._state = np.zeros((STATE, n))
+        self._bases = np.zeros(self._rows)
+        """How far below what has to be kept each distance may be: 0 but where the arms began."""
         self.wishes = np.zeros((arms, WISH))
         self.targets = np.tile(np.eye(4), (arms, 1, 1))
         self._reports = np.zeros((arms, REPORT))
@@ -110,6 +112,7 @@ class ArmStep:
         """
         model, joints = self.arm.model, self._kernel_arm.joints
         self._state[:] = 0.0
+        self._bases[:] = -np.inf
         self.q[:] = np.clip(q, model.lower, model.upper)
         joints[:, LOWER] = np.minimum(self.arm.lower, self.q)
         joints[:, UPPER] = np.maximum(self.arm.upper, self.q)
@@ -169,6 +172,7 @@ class ArmStep:
                 self._rows,
                 self._work,
                 self._state,
+                self._bases,
                 self.wishes,
                 self.targets,
                 self._reports,
@@ -193,6 +197,7 @@ def _kernel_arm(config: TeleopConfig, step: ArmStep) -> Arm:
         config.self_distance_m,
         config.posture_gain,
         config.elbow_gain,
+        config.horizon_s,
     )
     return Arm(
         model.tree.body_ints,

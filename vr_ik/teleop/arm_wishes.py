@@ -25,9 +25,9 @@ with a small mu they do it in the null space, and hardly anywhere else.
 import math
 
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
-from vr_ik.kinematics.kernels import compose, last_column
+from vr_ik.kinematics.kernels import compose
 from vr_ik.kinematics.objective import write_rotation_error
-from vr_ik.kinematics.tree import COLUMN_DOF, COLUMN_PARENT, Ints
+from vr_ik.kinematics.tree import Ints
 from vr_ik.solvers.box_step import factorize, solve_factored
 from vr_ik.teleop.arm_rows import add_motion
 from vr_ik.teleop.arm_work import (
@@ -66,29 +66,6 @@ _POWER_STEPS = 3
 _NULL_SPEED = 0.4
 # An elbow this near to the line from shoulder to tip has no side [m].
 _LEAST_SWIVEL_M = 0.02
-
-
-@inlined_kernel
-def write_tips(arm: Arm, w: Work, arms: int) -> None:
-    """Write the tips' poses and Jacobians; body poses and columns about the origin are in w."""
-    for a in range(arms):
-        body = arm.frame_bodies[a]
-        compose(w.poses[body], arm.frame_placements[a], w.tips[a])
-        x, y, z = w.tips[a, 9], w.tips[a, 10], w.tips[a, 11]
-        block = w.jacobian[6 * a : 6 * a + 6]
-        for i in range(6):
-            for j in range(block.shape[1]):
-                block[i, j] = 0.0
-        column = last_column(arm.body_ints, body)
-        while column >= 0:
-            c, j = w.columns[column], arm.column_ints[column, COLUMN_DOF]
-            block[0, j] += c[0] + c[4] * z - c[5] * y
-            block[1, j] += c[1] + c[5] * x - c[3] * z
-            block[2, j] += c[2] + c[3] * y - c[4] * x
-            block[3, j] += c[3]
-            block[4, j] += c[4]
-            block[5, j] += c[5]
-            column = arm.column_ints[column, COLUMN_PARENT]
 
 
 @inlined_kernel

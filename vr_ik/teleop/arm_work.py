@@ -27,13 +27,15 @@ LOWER, UPPER, VELOCITY, ACCELERATION, REST = 0, 1, 2, 3, 4
 Q, V, STOP_FROM, STOP_AGE, STOP_LENGTH = 0, 1, 2, 3, 4
 STATE = 5
 # Entries of Arm.settings.
-LONGEST_TICK, CLEARANCE, POSTURE_GAIN, ELBOW_GAIN = 0, 1, 2, 3
+LONGEST_TICK, CLEARANCE, POSTURE_GAIN, ELBOW_GAIN, HORIZON = 0, 1, 2, 3, 4
 # A report's row: errors [m, rad], smallest singular value, pose (12), twist (6).
 POSITION_ERROR, ROTATION_ERROR, SINGULARITY, POSE, TWIST = 0, 1, 2, 3, 15
 REPORT = 21
 # An arm's wish: following (1 or 0), twist of the target (6), way from tip to elbow (3).
 FOLLOWING, WISHED_TWIST, ELBOW = 0, 1, 7
 WISH = 10
+# Vectors of one number a joint among the buffers.
+_VECTORS = 12
 # No elbow is led, in Arm.frame_bodies; -1 is the fixed world.
 NO_BODY = -2
 
@@ -86,8 +88,18 @@ class Work(NamedTuple):
     scratch: Array
     null: Array
     """(n,): the velocity that is wished for where the tips leave freedom."""
+    braked: Array
+    """(n,): the velocity of a joint that goes on to brake, or begins to."""
+    trial: Array
+    """(n,): the velocity that is looked at: whether it leaves a way to rest."""
+    lows: Array
+    """(n,): how far back from here a joint may come with it until it is at rest, at most 0."""
+    highs: Array
+    """(n,): and how far ahead, at least 0 [rad or m]."""
     segments: Array
     """(m, 6): the capsules' axes in the root frame."""
+    reaches: Array
+    """(m,): how far a capsule may go on that way, at most [m]."""
     twists: Array
     """(bodies, 6): of each body, at the origin."""
     speeds: Array
@@ -97,6 +109,8 @@ class Work(NamedTuple):
     normal: Array
     rows: Array
     """(r, n + 2): gradient of a distance, its fastest approach, whether it is heeded."""
+    rooms: Array
+    """(r,): what each distance is above the one to keep [m]: walls of tips, pairs, boxes."""
 
 
 def row_count(arms: int, capsules: int, pairs: int, boxes: int) -> int:
@@ -112,9 +126,9 @@ def work_size(bodies: int, columns: int, joints: int, arms: int, capsules: int, 
         + 18 * bodies
         + 6 * columns
         + 18 * arms
-        + (6 * arms + 2 * joints + 9) * joints
-        + 7 * capsules
-        + rows * (joints + 2)
+        + (6 * arms + 2 * joints + _VECTORS) * joints
+        + 8 * capsules
+        + rows * (joints + 3)
     )
 
 
@@ -140,16 +154,20 @@ def carve(work: Array, arm: Arm, arms: int, row_limit: int) -> Work:
     at += n * n
     factor = take(work, at, n, n)
     at += n * n
-    vectors = take(work, at, 9, n)
-    at += 9 * n
+    vectors = take(work, at, _VECTORS, n)
+    at += _VECTORS * n
     segments = take(work, at, capsules, 6)
     at += 6 * capsules
+    reaches = work[at : at + capsules]
+    at += capsules
     twists = take(work, at, bodies, 6)
     at += 6 * bodies
     speeds = work[at : at + capsules]
     at += capsules
     rows = take(work, at, row_limit, n + 2)
     at += row_limit * (n + 2)
+    rooms = work[at : at + row_limit]
+    at += row_limit
     small = work[at : at + 27]
     return Work(
         poses,
@@ -170,11 +188,17 @@ def carve(work: Array, arm: Arm, arms: int, row_limit: int) -> Work:
         vectors[5],
         vectors[6],
         vectors[7],
+        vectors[8],
+        vectors[9],
+        vectors[10],
+        vectors[11],
         segments,
+        reaches,
         twists,
         speeds,
         small[18:21],
         small[21:24],
         small[24:27],
         rows,
+        rooms,
     )

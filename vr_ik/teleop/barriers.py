@@ -60,6 +60,29 @@ def braked(speed: float, change: float) -> float:
 
 
 @kernel
+def end_velocity(motion: Array, segment: Array, end: int) -> tuple[float, float, float]:
+    """Return how fast the start (0) or end (1) of a segment goes.
+
+    `motion` is a body's velocity at the origin (3) and its turn rate (3).
+    """
+    x, y = segment[0] + end * segment[3], segment[1] + end * segment[4]
+    z = segment[2] + end * segment[5]
+    return (
+        motion[0] + motion[4] * z - motion[5] * y,
+        motion[1] + motion[5] * x - motion[3] * z,
+        motion[2] + motion[3] * y - motion[4] * x,
+    )
+
+
+@kernel
+def fastest_end(motion: Array, segment: Array) -> float:
+    """Return how fast the faster end of a segment goes [m/s]."""
+    x, y, z = end_velocity(motion, segment, 0)
+    u, v, w = end_velocity(motion, segment, 1)
+    return math.sqrt(max(x * x + y * y + z * z, u * u + v * v + w * w))
+
+
+@kernel
 def _within_one(value: float) -> float:
     return min(max(value, 0.0), 1.0)
 
@@ -88,6 +111,22 @@ def nearest_on_segments(a: Array, b: Array) -> tuple[float, float]:
     if t > 1.0:
         return _within_one((ab - ar) / aa), 1.0
     return s, t
+
+
+@kernel
+def segment_distance(a: Array, b: Array, point: Array, other: Array, normal: Array) -> float:
+    """Return the distance of two segments; write the nearest points and the way between them."""
+    s, t = nearest_on_segments(a, b)
+    total = 0.0
+    for i in range(3):
+        point[i] = a[i] + s * a[3 + i]
+        other[i] = b[i] + t * b[3 + i]
+        normal[i] = other[i] - point[i]
+        total += normal[i] * normal[i]
+    distance = math.sqrt(total)
+    for i in range(3):
+        normal[i] /= max(distance, 1e-12)
+    return distance
 
 
 @kernel

@@ -98,6 +98,14 @@ class TeleopConfig(Config):
     longest_tick_s: float = param(
         0.1, 'A longer wait for the next tick is a pause.', 's', minimum=0.01, maximum=0.5
     )
+    horizon_s: float = param(
+        0.02,
+        'How far ahead commands are, where the output has a time for them; longer is smoother, '
+        'and later. After a tick that was longer the arm has braked meanwhile.',
+        's',
+        minimum=0.004,
+        maximum=0.5,
+    )
     velocity_scale: float = param(
         0.5, "Share of the URDF's joint velocity limits.", minimum=0.01, maximum=1.0
     )
@@ -177,6 +185,9 @@ class TeleopConfig(Config):
         for name in ('operator_origin', 'tool_rpy_deg'):
             if len(getattr(self, name)) != 3:
                 raise bad_value(name, list(getattr(self, name)), 'it must have 3 numbers')
+        if self.horizon_s * self.rate_hz < 1.0:
+            valid = f'it must be at least one tick, {1.0 / self.rate_hz:g} s'
+            raise bad_value('horizon_s', self.horizon_s, valid)
         if len(_boxes('workspace', self.workspace)) > 1:
             raise bad_value('workspace', self.workspace, 'it must be one box')
         self.keep_out_boxes()

@@ -51,13 +51,6 @@ class TeleopNodeConfig(TeleopConfig):
         "Output joint_states: joints that do not start at 0 [rad or m]: 'joint2=-0.8'.",
         read_only=True,
     )
-    horizon_s: float = param(
-        0.02,
-        'Output joint_trajectory: how far ahead a point is; longer is smoother, and later.',
-        's',
-        minimum=0.004,
-        maximum=0.5,
-    )
     world_frame: str = param('vr_world', 'Parent frame of the devices.', read_only=True)
     frame_prefix: str = param(
         '', "Before every frame of the operator's, as in his nodes: 'operator/'.", read_only=True
