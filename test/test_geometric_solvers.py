@@ -18,7 +18,7 @@
 from typing import Any
 
 from geometric_support import cases, true_errors
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 import numpy as np
 import pytest
 from robots import urdf_path
@@ -161,6 +161,7 @@ def test_a_straight_arm_bends_to_a_target_on_its_own_line(human, name):
 
 @pytest.mark.parametrize('name', NAMES)
 @settings(max_examples=10)
+@example(seed=186)  # the left knee gets straight
 @given(seed=seeds)
 def test_moving_the_world_moves_the_solution_with_it(human, name, seed):
     rng = np.random.default_rng(seed)

@@ -32,7 +32,7 @@ SHARES = np.linspace(0.0, 1.0, 201)
 def beyond(capsule: Capsule, points: Array) -> float:
     """Return how far the farthest point is outside a capsule [m]."""
     way = capsule.end - capsule.start
-    share = (points - capsule.start) @ way / max(float(way @ way), 1e-12)
+    share = (points - capsule.start) @ way / max(float(way @ way), 1e-300)
     nearest = capsule.start + np.clip(share, 0.0, 1.0)[:, None] * way
     return float((np.linalg.norm(points - nearest, axis=1) - capsule.radius).max())
 

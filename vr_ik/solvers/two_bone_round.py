@@ -59,6 +59,7 @@ from vr_ik.types import Array
 _SWEEPS = 40
 _SMALLEST_STEP = 1e-12
 _FULL_TURN = 2.0 * math.pi
+_TIE = 1e-6
 
 
 @kernel
@@ -179,13 +180,20 @@ def _bend_elbow(p: Problem, w: Work, body: int) -> None:
 
 @kernel
 def _nearest_bend(value: float, middle: float, spread: float, lower: float, upper: float) -> float:
-    """Return the one of two angles that is within limits, or the nearer to them, or to `value`."""
+    """Return the one of two angles that is within limits, or the nearer to them, or to `value`.
+
+    A straight limb may bend either way: then it is the one with more room to its limits, and not
+    what the rounding of the last digit says.
+    """
     best, least = value, math.inf
+    inside = 0.5 * (lower + upper)
+    if not math.isfinite(inside):
+        inside = value
     for sign in (-1.0, 1.0):
         for turn in (-_FULL_TURN, 0.0, _FULL_TURN):
             angle = value + middle + sign * spread + turn
             outside = max(lower - angle, angle - upper, 0.0)
-            cost = abs(angle - value) + 1e3 * outside
+            cost = abs(angle - value) + 1e3 * outside + _TIE * abs(angle - inside)
             if cost < least:
                 best, least = angle, cost
     return best
