@@ -26,14 +26,13 @@ from vr_ik.body.anthropometry import Proportions
 from vr_ik.config import (
     describe,
     from_mapping,
-    key_values,
-    option_map,
     replace,
     SolverConfig,
     TrackerConfig,
 )
 from vr_ik.config_fields import Config, Param, param, parameters
 from vr_ik.config_file import load_config
+from vr_ik.config_texts import key_values, option_map
 from vr_ik.errors import VrIkError
 
 CONFIGS = [('tracker_node', TrackerConfig), ('solver_node', SolverConfig)]

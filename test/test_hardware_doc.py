@@ -19,8 +19,9 @@ import re
 
 import pytest
 
-from vr_ik.config import key_values, ROLES, TrackerConfig, UNIVERSES
+from vr_ik.config import ROLES, TrackerConfig, UNIVERSES
 from vr_ik.config_fields import parameters
+from vr_ik.config_texts import key_values
 from vr_ik.trackers.openvr_input import AXIS_NAMES, BUTTON_NAMES
 
 ROOT = Path(__file__).parent.parent

@@ -22,14 +22,12 @@ from vr_ik import registry
 from vr_ik.body.anthropometry import ARM_SPAN_TO_HEIGHT_RANGE
 from vr_ik.body.skeleton import MODELS
 from vr_ik.config_fields import bad_value, Config, describe, from_mapping, param, replace
+from vr_ik.config_texts import key_values, option_map
 from vr_ik.errors import UnknownNameError
 
 __all__ = [
     'describe',
     'from_mapping',
-    'key_values',
-    'number_map',
-    'option_map',
     'replace',
     'ROLES',
     'SolverConfig',
@@ -76,49 +74,6 @@ def _check_frames(world_frame: str, **others: str) -> None:
             raise bad_value(name, value, "it must not begin with '/' nor contain spaces")
     if not world_frame:
         raise bad_value('world_frame', world_frame, 'it must not be empty')
-
-
-def key_values(parameter: str, text: str) -> dict[str, str]:
-    """Return key -> value of a parameter's text 'KEY=value, KEY=value'; keys may be serials."""
-    values: dict[str, str] = {}
-    for entry in filter(None, (part.strip() for part in text.split(','))):
-        key, equals, value = (part.strip() for part in entry.partition('='))
-        if not (key and equals and value):
-            raise bad_value(parameter, entry, "it must be 'KEY=value, KEY=value'")
-        if key in values:
-            raise bad_value(parameter, text, f"'{key}' is there twice")
-        values[key] = value
-    return values
-
-
-def option_map(parameter: str, text: str) -> dict[str, Any]:
-    """Return name -> value of a parameter's text 'option=value, option=value'.
-
-    Several words or numbers, with spaces between them, are a list.
-    """
-    pairs = key_values(parameter, text)
-    values = {name: [_number_or_name(word) for word in v.split()] for name, v in pairs.items()}
-    return {name: words[0] if len(words) == 1 else words for name, words in values.items()}
-
-
-def number_map(parameter: str, text: str) -> dict[str, float]:
-    """Return name -> number of a parameter's text 'name=number, name=number'."""
-    numbers = {}
-    for name, word in key_values(parameter, text).items():
-        number = _number_or_name(word)
-        if isinstance(number, (bool, str)) or not math.isfinite(number):
-            raise bad_value(parameter, f'{name}={word}', 'it must be a number')
-        numbers[name] = float(number)
-    return numbers
-
-
-def _number_or_name(text: str) -> int | float | bool | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {'true': True, 'false': False}.get(text, text)
 
 
 def _solver_names() -> tuple[str, ...]:

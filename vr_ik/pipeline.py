@@ -35,8 +35,9 @@ from vr_ik.body.speed_limit import SpeedLimit
 from vr_ik.body.stand_ins import StandIns
 from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
-from vr_ik.config import option_map, SolverConfig
+from vr_ik.config import SolverConfig
 from vr_ik.config_fields import bad_value
+from vr_ik.config_texts import option_map
 from vr_ik.errors import ConfigError
 from vr_ik.filters.clean import CleanLimits, FrameCleaner
 from vr_ik.filters.one_euro import OneEuro, Smoothing

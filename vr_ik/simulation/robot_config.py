@@ -16,8 +16,8 @@
 
 from dataclasses import dataclass
 
-from vr_ik.config import key_values, number_map
 from vr_ik.config_fields import Config, param
+from vr_ik.config_texts import key_values, number_map
 
 DEFAULT_URDF = 'package://example-robot-data/robots/panda_description/urdf/panda.urdf'
 

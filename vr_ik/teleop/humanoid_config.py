@@ -17,8 +17,8 @@
 
 from dataclasses import dataclass
 
-from vr_ik.config import key_values, number_map, option_map
 from vr_ik.config_fields import bad_value, Config, param
+from vr_ik.config_texts import key_values, number_map, option_map
 
 
 @dataclass(frozen=True)

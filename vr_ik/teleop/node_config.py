@@ -17,8 +17,8 @@
 
 from dataclasses import dataclass
 
-from vr_ik.config import number_map
 from vr_ik.config_fields import bad_value, param
+from vr_ik.config_texts import number_map
 from vr_ik.errors import UnknownNameError
 from vr_ik.teleop.config import TeleopConfig
 

@@ -20,7 +20,8 @@ import time
 
 import numpy as np
 
-from vr_ik.config import key_values, TrackerConfig, UNIVERSES
+from vr_ik.config import TrackerConfig, UNIVERSES
+from vr_ik.config_texts import key_values
 from vr_ik.errors import ConfigError, TrackerError, UnknownNameError
 from vr_ik.math.openvr_axes import poses_from_openvr, vectors_from_openvr
 from vr_ik.trackers.openvr_devices import DeviceTable
