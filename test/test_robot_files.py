@@ -49,14 +49,9 @@ class Robot:
         start = self.model.configuration(self.simulated.initial_positions())
         assert np.array_equal(start, self.model.clamp(start))
         self.positions = dict(zip(self.model.joint_names, start.tolist(), strict=True))
-        rows = [self.model.joint_index(joint) for joint in self.session.joint_names]
-        limits = Limits(
-            self.model.lower[rows],
-            self.model.upper[rows],
-            self.config.velocity_scale * self.model.velocity_limits[rows],
-            np.full(len(rows), self.config.acceleration),
-        )
-        self.audit = CommandAudit(limits, self.config.rate_hz, self.config.longest_tick_s)
+        config = self.config
+        limits = Limits.of(config, self.model, self.session.joint_names)
+        self.audit = CommandAudit(limits, config.rate_hz, config.horizon_s, config.longest_tick_s)
         self.now_ns = 10**18
 
     def tick(self, hands: list[np.ndarray], clutch: float):

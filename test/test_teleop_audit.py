@@ -21,8 +21,10 @@ import pytest
 
 from vr_ik.teleop.audit import ACCELERATION, CommandAudit, Limits, POSITION, VELOCITY
 from vr_ik.teleop.braking import braking_points, BrakingPoint
+from vr_ik.types import Array
 
 RATE_HZ = 250.0
+HORIZON_S = 0.02
 LIMITS = Limits(
     np.array([-1.0, -1.0]), np.array([1.0, 1.0]), np.array([1.0, 0.5]), np.array([4.0, 4.0])
 )
@@ -30,7 +32,7 @@ LIMITS = Limits(
 
 def judged(accelerations: list[tuple[float, float]], tick_s: float = 1.0 / RATE_HZ, start=(0, 0)):
     """Return the judgement of commands that accelerate so, tick by tick, from rest."""
-    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
     q, v = np.array(start, float), np.zeros(2)
     audit.add(0, q, v)
     for i, acceleration in enumerate(np.array(accelerations, float)):
@@ -61,7 +63,7 @@ def test_time_is_told_by_the_commands_themselves(share):
 
 
 def test_a_clock_that_is_wrong_is_found():
-    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
     for i in range(100):
         audit.add(i * 4_000_000, (0.2 * i / RATE_HZ / 2, 0.0), (0.2, 0.0))
     assert audit.clock_error == pytest.approx(-0.5, abs=0.01)
@@ -81,7 +83,7 @@ def test_too_far_is_found():
 
 
 def test_a_jump_is_found():
-    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
     audit.add(0, (0.0, 0.0), (0.1, 0.0))
     audit.add(4_000_000, (0.0, 0.2), (0.1, 0.0))
     assert +audit.violations
@@ -89,12 +91,65 @@ def test_a_jump_is_found():
 
 @pytest.mark.parametrize('goes_on', [False, True])
 def test_to_fall_silent_in_motion_is_found(goes_on):
-    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
     audit.add(0, (0.0, 0.0), (0.1, 0.0))
     if goes_on:
         audit.add(1_000_000_000, (0.1, 0.0), (0.0, 0.0))
     audit.end()
     assert audit.violations[ACCELERATION] == 1
+
+
+def way_of(accelerations, tick_s: float = 1.0 / RATE_HZ) -> list[tuple[int, Array, Array]]:
+    """Return stamps, positions and velocities of commands that accelerate so, from rest."""
+    q, v = np.zeros(2), np.zeros(2)
+    way = [(0, q, v)]
+    for i, acceleration in enumerate(np.array(accelerations, float)):
+        after = v + tick_s * acceleration
+        q, v = q + 0.5 * tick_s * (v + after), after
+        way.append((round((i + 1) * tick_s * 1e9), q, v))
+    return way
+
+
+def judge_heard(way, heard) -> CommandAudit:
+    audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
+    for number, (stamp_ns, q, v) in enumerate(way):
+        if heard(number):
+            audit.add(stamp_ns, q, v, braking_points(q, v, LIMITS.acceleration), number)
+    audit.end()
+    return audit
+
+
+@given(
+    st.lists(st.tuples(*[st.floats(-4.0, 4.0)] * 2), min_size=5, max_size=60),
+    st.sets(st.integers(1, 60)),
+    st.floats(-8e-3, 8e-3),
+)
+def test_lost_messages_of_a_motion_within_the_limits_are_no_violation(ways, lost, jitter_s):
+    """However many are lost, at most 0.15 s of them, and however late each was published."""
+    way, v = [], np.zeros(2)
+    for acceleration in np.array(ways):
+        wanted = np.clip(v + acceleration / RATE_HZ, (-1.0, -0.5), (1.0, 0.5))
+        way.append((wanted - v) * RATE_HZ)
+        v = wanted
+    commands = [
+        (stamp_ns + (round(jitter_s * 0.5e9) if i % 3 == 0 else 0), q, v)
+        for i, (stamp_ns, q, v) in enumerate(way_of(way))
+    ]
+    audit = judge_heard(commands, lambda number: number not in lost or number % 30 == 0)
+    assert not +audit.violations, audit.violations
+    assert audit.missed + audit.commands == max(
+        i + 1 for i in range(len(commands)) if i not in lost or i % 30 == 0
+    )
+
+
+def test_a_jump_behind_lost_messages_is_found():
+    way = way_of(UP_AND_DOWN)
+    for jump, kind in (((0.0, 0.2), VELOCITY), ((0.012, 0.0), ACCELERATION)):
+        jumped = [(s, q + np.array(jump) * (i > 30), v) for i, (s, q, v) in enumerate(way)]
+        audit = judge_heard(jumped, lambda number: not 25 < number < 29)
+        assert +audit.violations
+        audit = judge_heard(jumped, lambda number: not 28 < number < 34)
+        assert audit.violations[kind] == 1, (kind, audit.violations)
 
 
 speeds = st.lists(st.floats(-0.5, 0.5) | st.floats(-1e-9, 1e-9), min_size=2, max_size=2)
@@ -104,7 +159,7 @@ speeds = st.lists(st.floats(-0.5, 0.5) | st.floats(-1e-9, 1e-9), min_size=2, max
 def test_a_way_to_rest_is_within_the_limits_and_ends_at_rest(velocity):
     q, v = np.zeros(2), np.array(velocity)
     tail = braking_points(q, v, LIMITS.acceleration / 1.5)
-    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
     audit.add(0, q, v, tail)
     audit.end()
     assert not +audit.violations
@@ -122,7 +177,7 @@ def test_a_way_to_rest_that_brakes_too_hard_or_ends_in_motion_is_found(share, en
     seconds = (0.4 - end) / (share * 4.0)
     after = np.array((end, 0.0))
     tail = [BrakingPoint(seconds, 0.5 * seconds * (v + after), after)]
-    audit = CommandAudit(LIMITS, RATE_HZ, 0.15)
+    audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
     audit.add(0, np.zeros(2), v, tail)
     audit.end()
     assert audit.violations[ACCELERATION] == 1

@@ -43,7 +43,6 @@ CONFIG = load_config(TeleopNodeConfig, ROBOTS / 'panda.yaml', 'teleop_node')
 ROBOT = load_config(RobotConfig, ROBOTS / 'panda.yaml', 'simulated_robot_node')
 PANDA = RobotModel.from_urdf(read_description(ROBOT.urdf))
 ARM = [f'panda_joint{i}' for i in range(1, 8)]
-PLACES = [PANDA.joint_index(joint) for joint in ARM]
 UP = np.array([0.0, 0.0, 0.1])
 
 
@@ -52,7 +51,7 @@ class Graph:
 
     def __init__(self, operator: TeleopOperator) -> None:
         self.operator = operator
-        self.commands: list[tuple[int, JointTrajectory]] = []
+        self.commands: list[tuple[dict, JointTrajectory]] = []
         self.gripper: list[float] = []
         self.robot: dict[str, float] = {}
         node = operator.listener.node
@@ -84,19 +83,15 @@ class Graph:
     def audit(self, first: int) -> CommandAudit:
         """Judge the commands from one on."""
         audit = CommandAudit(
-            Limits(
-                PANDA.lower[PLACES],
-                PANDA.upper[PLACES],
-                CONFIG.velocity_scale * PANDA.velocity_limits[PLACES],
-                np.full(len(ARM), CONFIG.acceleration),
-            ),
+            Limits.of(CONFIG, PANDA, ARM),
             CONFIG.rate_hz,
+            CONFIG.horizon_s,
             PATIENT['longest_tick_s'],
         )
-        for sent_ns, message in self.commands[first:]:
+        for info, message in self.commands[first:]:
             assert list(message.joint_names) == ARM
-            way = way_of(message)
-            audit.add(sent_ns, way[0].q, way[0].velocity, way[1:])
+            way, number = way_of(message), info['publication_sequence_number']
+            audit.add(info['source_timestamp'], way[0].q, way[0].velocity, way[1:], number)
         audit.end()
         return audit
 
@@ -111,7 +106,7 @@ class Graph:
         assert abs(audit.clock_error) < 0.1
 
     def _on_command(self, message: JointTrajectory, info) -> None:
-        self.commands.append((info['source_timestamp'], message))
+        self.commands.append((info, message))
 
     def _on_state(self, message: JointState) -> None:
         self.robot.update(zip(message.name, message.position, strict=True))

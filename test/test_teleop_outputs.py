@@ -83,22 +83,16 @@ def test_every_output_moves_its_robot(output: str) -> None:
 
 def test_a_node_that_is_ended_brings_the_moving_arm_to_rest_first() -> None:
     process = start('teleop_node', 'panda', urdf=ROBOT.urdf)
-    rows = [PANDA.joint_index(joint) for joint in ARM]
     config = TeleopNodeConfig()
-    limits = Limits(
-        PANDA.lower[rows],
-        PANDA.upper[rows],
-        config.velocity_scale * PANDA.velocity_limits[rows],
-        np.full(len(rows), config.acceleration),
-    )
-    audit = CommandAudit(limits, config.rate_hz, 0.5)
+    audit = CommandAudit(Limits.of(config, PANDA, ARM), config.rate_hz, config.horizon_s, 0.5)
     fastest = [0.0]
 
-    def judge(message: JointTrajectory) -> None:
+    def judge(message: JointTrajectory, info) -> None:
         point = message.points[0]
         fastest.append(max(map(abs, point.velocities)))
         way = way_of(message)
-        audit.add(time.time_ns(), way[0].q, way[0].velocity, way[1:])
+        number = info['publication_sequence_number']
+        audit.add(info['source_timestamp'], way[0].q, way[0].velocity, way[1:], number)
 
     try:
         with listening() as listener:

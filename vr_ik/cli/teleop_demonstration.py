@@ -68,11 +68,12 @@ class TeleopDemonstration:
         topics = [f'{name}/joint_trajectory' for name in self._config.controller_joints()]
         with ExitStack() as stack:
             listening = import_node_module('teleop_listener').listening
-            thread = stack.enter_context(listening(measures, OPERATOR, FRAMES, topics))
+            threads = stack.enter_context(listening(measures, OPERATOR, FRAMES, topics))
 
             def goes_on() -> bool:
                 nodes.check()
-                thread.check()
+                for thread in threads:
+                    thread.check()
                 time.sleep(_PICTURE_PERIOD_S)
                 return not interruption.requested
 

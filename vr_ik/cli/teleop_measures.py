@@ -96,16 +96,23 @@ class TeleopMeasures:
                 self._states.append((stamp_ns, q))
 
     def on_command(
-        self, heard_ns: int, joints: Sequence[str], way: Sequence[BrakingPoint]
+        self,
+        sent_ns: int,
+        number: int | None,
+        joints: Sequence[str],
+        way: Sequence[BrakingPoint],
     ) -> None:
         """Judge a command."""
         with self._lock:
             self.first_command_s = self.first_command_s or time.monotonic()
             key = tuple(joints)
             if key not in self._audits:
-                rate_hz, silence_s = self.config.rate_hz, self.config.longest_tick_s
-                self._audits[key] = CommandAudit(self._limits(key), rate_hz, silence_s)
-            self._audits[key].add(heard_ns, way[0].q, way[0].velocity, way[1:])
+                config = self.config
+                limits = Limits.of(config, self.robot, key)
+                self._audits[key] = CommandAudit(
+                    limits, config.rate_hz, config.horizon_s, config.longest_tick_s
+                )
+            self._audits[key].add(sent_ns, way[0].q, way[0].velocity, way[1:], number)
 
     def on_state(self, text: str) -> None:
         """Take a change of the state, and count stops by their reasons."""
@@ -140,6 +147,7 @@ class TeleopMeasures:
             'robot': self.robot.name,
             'seconds': round(seconds, 3),
             'commands': self.commands(),
+            'commands_not_heard': sum(audit.missed for audit in self._audits.values()),
             'tracking_error_mm': _figures(1e3 * following.errors_m),
             'tracking_error_deg': _figures(np.degrees(following.errors_rad)),
             'lag_error_mm': _figures(1e3 * following.lags_m),
@@ -159,15 +167,6 @@ class TeleopMeasures:
         if self._engaged_since_s is not None:
             self._engaged.append((self._engaged_since_s, now_s))
             self._engaged_since_s = None
-
-    def _limits(self, joints: tuple[str, ...]) -> Limits:
-        rows = [self.robot.joint_index(joint) for joint in joints]
-        return Limits(
-            self.robot.lower[rows],
-            self.robot.upper[rows],
-            self.config.velocity_scale * self.robot.velocity_limits[rows],
-            np.full(len(rows), self.config.acceleration),
-        )
 
     def _limits_used(self) -> dict[str, float]:
         """Return the largest shares of the limits of velocity and acceleration."""

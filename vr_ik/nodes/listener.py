@@ -14,13 +14,14 @@
 
 """A subscriber to everything that the nodes publish, in a thread of its own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 import threading
 import time
 from typing import Protocol
 
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
@@ -106,16 +107,18 @@ class Listener(Node):
 class ListenerThread(threading.Thread):
     """Serves a node that listens in the background."""
 
-    def __init__(self, listener: Node) -> None:
+    def __init__(
+        self, listener: Node, make_executor: Callable[[], Executor] = spin.make_executor
+    ) -> None:
         """Prepare to serve it."""
         super().__init__(name='listener', daemon=True)
-        self._listener = listener
+        self._listener, self._make_executor = listener, make_executor
         self._stop_requested = threading.Event()
         self._failure: Exception | None = None
 
     def run(self) -> None:
         """Serve until the end is asked for."""
-        executor = spin.make_executor()
+        executor = self._make_executor()
         executor.add_node(self._listener)
         try:
             while not self._stop_requested.is_set():

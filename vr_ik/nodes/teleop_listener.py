@@ -17,10 +17,10 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-import time
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
@@ -38,6 +38,9 @@ from vr_ik.nodes.listener import ListenerThread
 from vr_ik.nodes.tf_layout import in_our_layout
 from vr_ik.teleop.braking import BrakingPoint
 from vr_ik.types import Array
+
+MessageInfo = dict[str, Any]
+"""What the middleware knows of a message; no type of rclpy has a name for it."""
 
 _QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 
@@ -58,9 +61,13 @@ class TeleopObserver(Protocol):
         """Take the joints of the robot."""
 
     def on_command(
-        self, heard_ns: int, joints: Sequence[str], way: Sequence[BrakingPoint]
+        self,
+        sent_ns: int,
+        number: int | None,
+        joints: Sequence[str],
+        way: Sequence[BrakingPoint],
     ) -> None:
-        """Take a command, heard at a time of the system's clock, with its way to rest."""
+        """Take a command, with its publisher's stamp and number, and its way to rest."""
 
     def on_state(self, text: str) -> None:
         """Take a change of the teleoperation node's state."""
@@ -82,10 +89,8 @@ def way_of(message: JointTrajectory) -> list[BrakingPoint]:
 class TeleopListener(Node):
     """Passes on what comes."""
 
-    def __init__(
-        self, observer: TeleopObserver, operator: str, frames: Sequence[str], topics: Sequence[str]
-    ) -> None:
-        """Listen to the operator's namespace and frames, and to topics of trajectories."""
+    def __init__(self, observer: TeleopObserver, operator: str, frames: Sequence[str]) -> None:
+        """Listen to the operator's namespace and frames, and to the robot."""
         super().__init__('teleop_listener')
         self._observer = observer
         self._reader = DeviceReader('vr_world', f'{operator}/', frames)
@@ -96,8 +101,6 @@ class TeleopListener(Node):
         subscribe(String, f'{operator}/robot_description', self._on_description, qos.LATCHED_QOS)
         subscribe(JointState, qos.JOINT_STATES_TOPIC, self._on_robot, _QOS)
         subscribe(String, 'teleop_node/state', self._on_state, qos.LATCHED_QOS)
-        for topic in topics:
-            subscribe(JointTrajectory, topic, self._on_command, _QOS)
 
     def _on_tf(self, message: bytes) -> None:
         try:
@@ -118,24 +121,43 @@ class TeleopListener(Node):
         stamp_ns = stamp_in_ns(message.header.stamp)
         self._observer.on_robot(stamp_ns, message.name, message.position)
 
-    def _on_command(self, message: JointTrajectory) -> None:
-        self._observer.on_command(time.time_ns(), message.joint_names, way_of(message))
-
     def _on_state(self, message: String) -> None:
         self._observer.on_state(message.data)
+
+
+class CommandListener(Node):
+    """Passes on commands with what the middleware knows of them."""
+
+    def __init__(self, observer: TeleopObserver, topics: Sequence[str]) -> None:
+        """Listen to topics of trajectories."""
+        super().__init__('command_listener')
+        self._observer = observer
+        for topic in topics:
+            self.create_subscription(JointTrajectory, topic, self._on_command, _QOS)
+
+    def _on_command(self, message: JointTrajectory, info: MessageInfo) -> None:
+        # By these, not by when it is heard: on a busy machine messages come late, or never.
+        sent_ns, number = info['source_timestamp'], info['publication_sequence_number']
+        self._observer.on_command(sent_ns, number, message.joint_names, way_of(message))
 
 
 @contextmanager
 def listening(
     observer: TeleopObserver, operator: str, frames: Sequence[str], topics: Sequence[str]
-) -> Iterator[ListenerThread]:
+) -> Iterator[Sequence[ListenerThread]]:
     """Join the ROS graph and have the observer told, inside a `with` block."""
     with joined():
-        listener = TeleopListener(observer, operator, frames, topics)
-        thread = ListenerThread(listener)
-        thread.start()
+        nodes: Sequence[Node] = (
+            TeleopListener(observer, operator, frames),
+            CommandListener(observer, topics),
+        )
+        # The executor of events fails at callbacks that ask for a message's stamp and number.
+        threads = (ListenerThread(nodes[0]), ListenerThread(nodes[1], SingleThreadedExecutor))
+        for thread in threads:
+            thread.start()
         try:
-            yield thread
+            yield threads
         finally:
-            thread.end()
-            listener.destroy_node()
+            for thread, node in zip(threads, nodes, strict=True):
+                thread.end()
+                node.destroy_node()

@@ -12,7 +12,6 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-
 """Judges joint commands from outside, by what was published alone."""
 
 from collections import Counter
@@ -22,7 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vr_ik.kinematics.model import RobotModel
 from vr_ik.teleop.braking import BrakingPoint
+from vr_ik.teleop.config import TeleopConfig
 from vr_ik.types import Array
 
 POSITION, VELOCITY, ACCELERATION = 'position', 'velocity', 'acceleration'
@@ -31,10 +32,10 @@ _SLACK = 1e-6
 """Part of a limit that rounding may go beyond it."""
 _LEAST_SPEED = 1e-3
 """Below this [rad/s or m/s] commands tell nothing of the time between them."""
-_LONGEST_LAG_S = 1.0
-"""A message is no later than this [s]; a longer silence was one."""
 _FIT = 1e-4
 """How far positions and velocities may disagree in a step [rad or m]."""
+_JITTER_S = 0.01
+"""Between the instant that a command is for and its stamp there may be so much more or less."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,17 @@ class Limits:
     velocity: Array
     acceleration: Array
 
+    @classmethod
+    def of(cls, config: TeleopConfig, robot: RobotModel, joints: Sequence[str]) -> 'Limits':
+        """Return those of a robot's joints, in an order, as the parameters have them."""
+        rows = [robot.joint_index(joint) for joint in joints]
+        return cls(
+            robot.lower[rows],
+            robot.upper[rows],
+            config.velocity_scale * robot.velocity_limits[rows],
+            np.full(len(rows), config.acceleration),
+        )
+
 
 class CommandAudit:
     """Counts violations of limits in a stream of positions and velocities.
@@ -53,39 +65,53 @@ class CommandAudit:
     Between two commands joints accelerate evenly, so that the step q1 - q0 = t (v0 + v1) / 2 has
     told the time t itself; when a message came is no measure of it on a busy machine. That this
     time is the true one in the sum, and fits all joints, is checked too.
+
+    Where messages between two commands were lost on their way to the judge, or a tick was so late
+    that the robot had begun to brake by itself, the two must be such that a motion within all
+    limits can have led from one to the other in the time between their stamps.
     """
 
-    def __init__(self, limits: Limits, rate_hz: float, silence_s: float) -> None:
-        """Judge by these limits; `rate_hz` is the rate of the commands.
+    def __init__(self, limits: Limits, rate_hz: float, horizon_s: float, silence_s: float) -> None:
+        """Judge by these limits; `rate_hz` is the rate of commands, `horizon_s` of a late one.
 
-        After a longer silence than that the robot was left alone: it must have been at rest.
+        After a longer silence than `silence_s` the robot was left alone: it must be at rest.
         """
         self._limits = limits
-        self._period_s, self._silence_s = 1.0 / rate_hz, silence_s
+        self._period_s, self._horizon_s, self._silence_s = 1.0 / rate_hz, horizon_s, silence_s
         self.violations: Counter[str] = Counter({POSITION: 0, VELOCITY: 0, ACCELERATION: 0})
         self.commands = 0
+        self.missed = 0
+        """Commands that were published but not heard."""
         self.worst: dict[str, float] = dict.fromkeys(self.violations, 0.0)
         """Largest share of each limit that was used; of positions, how far beyond [rad or m]."""
         self._last: tuple[int, Array, Array] | None = None
+        self._number: int | None = None
         self._speed_left = np.zeros(0)
         self._told_s = self._true_s = 0.0
 
     def add(
         self,
-        heard_ns: int,
+        sent_ns: int,
         positions: ArrayLike,
         velocities: ArrayLike,
         tail: Sequence[BrakingPoint] = (),
+        number: int | None = None,
     ) -> None:
-        """Take a command, heard at a time; its tail is what to do if no other one comes."""
+        """Take a command with the stamp and the number that its publisher gave it.
+
+        Its tail is what to do if no other one comes. Without a number, none is thought missing.
+        """
         q, v = np.array(positions, float), np.array(velocities, float)
+        missed = 0 if number is None or self._number is None else number - self._number - 1
+        self._number = number
         self.commands += 1
+        self.missed += missed
         self._judge_point(q, v)
         if self._last is not None:
-            self._judge_step(heard_ns, q, v)
+            self._judge_step(sent_ns, q, v, missed)
         self._judge_tail(q, v, tail)
         # Where the tail leads to rest, nothing is left in motion by silence.
-        self._last = (heard_ns, q, v)
+        self._last = (sent_ns, q, v)
         self._speed_left = tail[-1].velocity if tail else v
 
     def end(self) -> None:
@@ -96,35 +122,49 @@ class CommandAudit:
 
     @property
     def clock_error(self) -> float:
-        """The time that commands have told beside that in which they were heard, less one."""
+        """The time that commands have told beside that of their stamps, less one."""
         return self._told_s / self._true_s - 1.0 if self._true_s > 0.0 else 0.0
 
-    def _judge_step(self, heard_ns: int, q: Array, v: Array) -> None:
+    def _judge_step(self, sent_ns: int, q: Array, v: Array, missed: int) -> None:
         assert self._last is not None
         before_ns, q_before, v_before = self._last
-        heard_s = (heard_ns - before_ns) * 1e-9
+        true_s = (sent_ns - before_ns) * 1e-9
         both = v + v_before
         square = float(both @ both)
         if square < _LEAST_SPEED**2:
-            seconds = max(heard_s, self._period_s)
+            seconds = max(true_s, self._period_s)
         else:
             seconds = 2.0 * float((q - q_before) @ both) / square
         fits = np.abs(q - q_before - 0.5 * seconds * both).max() <= _FIT
-        if not (fits and 0.0 < seconds <= self._silence_s) or heard_s > _LONGEST_LAG_S:
-            self._judge_break(heard_s)
-            return
-        if square >= _LEAST_SPEED**2:
-            self._told_s += seconds
-            self._true_s += heard_s
-        share = np.abs(v - v_before) / (seconds * self._limits.acceleration)
-        self._judge(ACCELERATION, float(share.max()), 1.0)
-
-    def _judge_break(self, heard_s: float) -> None:
-        """Judge commands that do not go on from those before: only a new start may do that."""
-        if heard_s > self._silence_s:
+        if true_s > self._silence_s:
             self._judge_rest()
+        elif missed or not (fits and 0.0 < seconds <= self._silence_s):
+            late = missed or true_s + _JITTER_S >= self._horizon_s
+            self._judge_gap(q - q_before, v_before, v, true_s, _JITTER_S if late else 0.0)
         else:
+            if square >= _LEAST_SPEED**2:
+                self._told_s += seconds
+                self._true_s += true_s
+            share = np.abs(v - v_before) / (seconds * self._limits.acceleration)
+            self._judge(ACCELERATION, float(share.max()), 1.0)
+
+    def _judge_gap(
+        self, way: Array, v_before: Array, v: Array, true_s: float, jitter_s: float
+    ) -> None:
+        """Judge two commands by whether any motion can have led from one to the other."""
+        longest_s = max(true_s, 0.0) + jitter_s
+        limits = self._limits
+        if (np.abs(way) > limits.velocity * longest_s + _FIT).any():
             self.violations[VELOCITY] += 1
+            return
+        times_s = np.linspace(max(true_s - jitter_s, 1e-9), longest_s, 5)[:, None]
+        change = np.abs(v - v_before)
+        farthest = _farthest(v_before, v, times_s, limits).max(axis=0)
+        nearest = -_farthest(-v_before, -v, times_s, limits).max(axis=0)
+        possible = (way <= farthest + _FIT) & (way >= nearest - _FIT)
+        possible &= change <= limits.acceleration * longest_s * (1.0 + _SLACK)
+        if not possible.all():
+            self.violations[ACCELERATION] += 1
 
     def _judge_tail(self, q: Array, v: Array, tail: Sequence[BrakingPoint]) -> None:
         before_s = 0.0
@@ -150,3 +190,16 @@ class CommandAudit:
         self.worst[kind] = max(self.worst[kind], value)
         if value > limit + _SLACK:
             self.violations[kind] += 1
+
+
+def _farthest(v_before: Array, v: Array, times_s: Array, limits: Limits) -> Array:
+    """Return how far joints can go from one velocity to another in times (n, 1): (n, joints).
+
+    They accelerate to a peak, which is no more than their limit, and brake from it.
+    """
+    a = limits.acceleration
+    peak = np.minimum(0.5 * (v_before + v + a * times_s), limits.velocity)
+    changing_s = (2.0 * peak - v_before - v) / a
+    ways = (2.0 * peak**2 - v_before**2 - v**2) / (2.0 * a)
+    farthest: Array = ways + peak * np.maximum(times_s - changing_s, 0.0)
+    return farthest

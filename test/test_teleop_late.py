@@ -1,0 +1,93 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""What a robot's controller makes of the commands, on time and late: no jump, and a calm end."""
+
+import numpy as np
+import pytest
+from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text
+
+from vr_ik.simulation.controllers import Controller, TrajectoryPoint
+from vr_ik.teleop.braking import braking_points
+from vr_ik.types import Array
+
+_SAMPLE_S = 0.001
+# Between the points a controller goes along a cubic, in place of the even accelerations that led
+# from tick to tick: of a way with one change of acceleration it makes up to one and a half times.
+_CUBIC = 1.6
+
+
+class Follower:
+    """A joint_trajectory_controller, as the node's commands reach it at once."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+        self._joints = operator.session.joint_names
+        self._controller = Controller(self._joints, operator.robot.copy())
+        self._acceleration = np.full(len(self._joints), operator.config.acceleration)
+        self.time_s = 0.0
+        self.ways: list[tuple[Array, Array]] = []
+
+    def tick(self, seconds: float, velocity: Array) -> None:
+        """Go on for a tick, then hear its command."""
+        steps = max(round(seconds / _SAMPLE_S), 1)
+        for _ in range(steps):
+            self.time_s += seconds / steps
+            self._controller.update(self.time_s)
+            self.ways.append((self._controller.q.copy(), self._controller.velocity.copy()))
+        command = self._operator.move(velocity, np.zeros(3), 1, seconds)
+        if command.positions is None or command.velocities is None:
+            return
+        q, v = command.positions, command.velocities
+        horizon_s = self._operator.config.horizon_s
+        points = [
+            TrajectoryPoint(horizon_s + p.seconds, p.q.tolist(), p.velocity.tolist())
+            for p in braking_points(q, v, self._acceleration)
+        ]
+        points.insert(0, TrajectoryPoint(horizon_s, q.tolist(), v.tolist()))
+        self._controller.follow(self.time_s, self._joints, points, self.time_s)
+
+    def used(self) -> tuple[float, float]:
+        """Return the largest speed and acceleration beside their limits."""
+        speeds = np.array([velocity for _, velocity in self.ways])
+        rates = np.abs(np.diff(speeds, axis=0)).max() / _SAMPLE_S
+        limits = self._operator.judge.velocity
+        return float((np.abs(speeds) / limits).max()), float(rates / self._acceleration[0])
+
+
+@pytest.mark.parametrize('late_s', (0.03, 0.06, 0.09))
+def test_a_late_tick_asks_for_no_jump(late_s: float) -> None:
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    operator.engage()
+    follower = Follower(operator)
+    velocity = np.array([0.25, 0.1, 0.0])
+    for k in range(300):
+        follower.tick(late_s if k % 25 == 24 else 0.004, velocity if k < 250 else np.zeros(3))
+    assert max(np.abs(v).max() for _, v in follower.ways) > 0.2
+    speed, rate = follower.used()
+    assert speed <= 1.01
+    assert rate <= _CUBIC
+
+
+def test_without_another_command_the_robot_comes_to_rest() -> None:
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    operator.engage()
+    follower = Follower(operator)
+    for _ in range(100):
+        follower.tick(0.004, np.array([0.25, 0.1, 0.0]))
+    assert np.abs(follower.ways[-1][1]).max() > 0.2
+    operator.enabled = False
+    follower.tick(0.6, np.zeros(3))
+    assert not follower.ways[-1][1].any()
+    assert follower.used()[1] <= _CUBIC
