@@ -54,3 +54,11 @@ def test_an_unknown_robot_is_answered_with_the_known_ones():
     )
     assert run.returncode == 2
     assert "Unknown robot 'pandas'. Did you mean 'panda'?" in run.stderr
+
+
+def test_a_robot_without_an_arm_to_lead_is_refused():
+    run = subprocess.run(
+        command('teleop-demo', '--robot', 'talos'), capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 2
+    assert "'talos' has no arm to be led; these have: baxter, kinova, panda" in run.stderr

@@ -23,7 +23,9 @@ from robots import PACKAGE_PATHS
 from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text
 
 from vr_ik.config import replace
-from vr_ik.math.rotations import pose
+from vr_ik.errors import VrIkError
+from vr_ik.math.rotations import pose, rotation_from_rpy
+from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.session import TeleopSession
 from vr_ik.teleop.types import (
     ArmInput,
@@ -292,6 +294,60 @@ def test_trigger_closes_the_gripper_no_faster_than_its_joint(operator: Operator)
     assert operator.rest(200).gripper['panda_finger_joint1'] == 0.0
     operator.trigger = math.nan
     assert operator.rest(10).gripper['panda_finger_joint1'] == 0.0
+
+
+def test_a_press_leaves_the_gripper_until_the_trigger_has_been_where_it_is(
+    operator: Operator,
+) -> None:
+    def gripper(trigger: float, ticks: int = 200) -> float:
+        operator.trigger = trigger
+        return operator.rest(ticks).gripper['panda_finger_joint1']
+
+    assert gripper(0.5) == pytest.approx(0.02)
+    operator.clutches = [0.0]
+    assert gripper(0.0) == pytest.approx(0.02)
+    operator.clutches = [1.0]
+    assert gripper(0.0) == pytest.approx(0.02)
+    assert gripper(0.3) == pytest.approx(0.02)
+    assert gripper(0.8, 1) < 0.02, 'it was passed'
+    assert gripper(0.8) == pytest.approx(0.008)
+    assert gripper(0.0) == pytest.approx(0.04)
+
+
+@pytest.mark.parametrize('name', ('gripper_open', 'gripper_closed'))
+def test_a_gripper_is_not_led_beyond_its_joint(name: str) -> None:
+    with pytest.raises(VrIkError, match=rf"'{name}'.*panda_finger_joint1' goes from 0 to 0.04"):
+        TeleopSession(replace(PANDA, {name: (0.05,)}), robot_text('panda'), PACKAGE_PATHS)
+
+
+@pytest.mark.parametrize(('pace', 'stops'), ((0.0, True), (0.7, True), (1.3, True), (0.99, False)))
+def test_a_clock_of_another_pace_stops_the_arm(
+    operator: Operator, pace: float, stops: bool
+) -> None:
+    for _ in range(250):
+        operator.offset_ns += round((pace - 1.0) * 4_000_000)
+        command = operator.tick()
+    assert (command.state is State.STOPPED) is stops
+    assert not stops or command.reason is Reason.CLOCK_JUMP
+
+
+def test_a_robot_that_tells_angles_within_one_turn_is_where_it_was_commanded_to_be() -> None:
+    config = TeleopConfig(tip_links=('j2s6s200_end_effector',), velocity_scale=1.0)
+    operator = Operator(config, robot_text('kinova'), (3.1, 3.4, 1.6, 0.3, 1.8, 0.5))
+    assert operator.engage().state is State.ENGAGED
+    wrapped = False
+    for _ in range(300):
+        for hand in operator.hands:  # round the vertical axis of the first joint
+            hand[:3, :3] = rotation_from_rpy(0.0, 0.0, 0.002) @ hand[:3, :3]
+        command = operator.tick()
+        wrapped = wrapped or bool((operator.robot > math.pi).any())
+        operator.robot = np.where(
+            operator.judge.upper == np.inf,
+            np.remainder(operator.robot + math.pi, math.tau) - math.pi,
+            operator.robot,
+        )
+    assert wrapped
+    assert command.state is State.ENGAGED, command.detail
 
 
 def test_operator_feels_what_holds_the_arm_back(operator: Operator) -> None:

@@ -17,19 +17,22 @@
 
 from pathlib import Path
 
-from vr_ik.errors import UnknownNameError
+from vr_ik.errors import ConfigError, UnknownNameError
 from vr_ik.io.packages import share_folders
 
 _FOLDER = Path('config', 'robots')
+_SECTION = 'teleop_node:'
 
 
 def robot_file(name: str) -> Path:
-    """Return the file of a robot; an unknown name lists the known ones."""
-    for folder in _folders():
-        path = folder / f'{name}.yaml'
-        if path.is_file():
-            return path
-    known = {path.stem for folder in _folders() for path in folder.glob('*.yaml')}
+    """Return the file of a robot with an arm to lead; an unknown name lists the known ones."""
+    files = {path.stem: path for folder in reversed(_folders()) for path in folder.glob('*.yaml')}
+    known = {stem: path for stem, path in files.items() if _SECTION in path.read_text()}
+    if name in known:
+        return known[name]
+    if name in files:
+        names = ', '.join(sorted(known))
+        raise ConfigError(f"The robot '{name}' has no arm to be led; these have: {names}.")
     raise UnknownNameError('robot', name, known)
 
 

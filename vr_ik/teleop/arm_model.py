@@ -37,6 +37,8 @@ class ArmModel:
     upper: Array
     velocity: Array
     acceleration: Array
+    continuous: Array
+    """Which joints turn on and on: their angles are the same after a whole turn."""
     moves: Array
     """(arms, joints): whether a joint moves an arm's tip."""
 
@@ -68,6 +70,7 @@ def arm_model(config: TeleopConfig, urdf_text: str) -> ArmModel:
         model.upper - config.limit_margin,
         velocity,
         acceleration,
+        np.array([joint.kind == 'continuous' for joint in model.joints]),
         np.array([[name in chain for name in model.joint_names] for chain in chains]),
     )
 

@@ -150,8 +150,12 @@ class TeleopConfig(Config):
     gripper_joints: tuple[str, ...] = param(
         ('',), 'The joint that the trigger closes, for each arm; empty: none.', read_only=True
     )
-    gripper_open: tuple[float, ...] = param((0.04,), 'Its position when released.', 'rad or m')
-    gripper_closed: tuple[float, ...] = param((0.0,), 'Its position when pressed.', 'rad or m')
+    gripper_open: tuple[float, ...] = param(
+        (0.04,), 'Its position when the trigger is released.', 'rad or m'
+    )
+    gripper_closed: tuple[float, ...] = param(
+        (0.0,), 'Its position when the trigger is pressed.', 'rad or m'
+    )
     jump_m: float = param(
         0.06, 'A device that moves farther in a frame has jumped.', 'm', minimum=0.001, maximum=1.0
     )
@@ -168,7 +172,10 @@ class TeleopConfig(Config):
         0.2, 'No joint may be farther from its command.', 'rad or m', minimum=0.001, maximum=3.0
     )
     clock_jump_s: float = param(
-        0.05, 'A clock that gains or loses more in a tick has jumped.', 's', minimum=0.001
+        0.05,
+        'A clock that gains or loses more, at once or within a second, has jumped.',
+        's',
+        minimum=0.001,
     )
     output: str = param('joint_trajectory', 'What is published.', choices=OUTPUTS, read_only=True)
 

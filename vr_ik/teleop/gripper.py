@@ -16,14 +16,22 @@
 
 import math
 
+from vr_ik.config_fields import bad_value
 from vr_ik.errors import UnknownNameError
-from vr_ik.kinematics.urdf import read_urdf
+from vr_ik.kinematics.urdf import Joint, read_urdf
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.types import RobotState
 
+# The trigger has found the gripper where it is this near, as a share of the range.
+_FOUND = 0.05
+
 
 class Gripper:
-    """Where a gripper's joint is commanded to be, between open and closed."""
+    """Where a gripper's joint is commanded to be, between open and closed.
+
+    After a press of the clutch it stays where it is until the trigger has been where it is, so
+    that nothing is dropped by taking hold of the arm again.
+    """
 
     def __init__(self, config: TeleopConfig, arm: int, urdf_text: str) -> None:
         """Take an arm's gripper; it may have none."""
@@ -33,10 +41,13 @@ class Gripper:
         self._closed = float(config.of_arm('gripper_closed', arm))
         self.position = self._open
         self._speed = math.inf
+        self._held: float | None = None
+        """How far the trigger was from the gripper, with its sign; None where it leads it."""
         if self.joint:
             joints = {joint.name: joint for joint in read_urdf(urdf_text).joints}
             if self.joint not in joints:
                 raise UnknownNameError('joint in gripper_joints', self.joint, joints)
+            self._check_range(joints[self.joint])
             self._speed = config.velocity_scale * joints[self.joint].velocity
 
     def reset(self, robot: RobotState | None) -> None:
@@ -46,11 +57,31 @@ class Gripper:
             low, high = sorted((self._open, self._closed))
             self.position = min(max(measured, low), high)
 
+    def hold(self) -> None:
+        """Stay, until the trigger has been where the gripper is."""
+        self._held = math.nan
+
     def step(self, seconds: float, trigger: float) -> None:
         """Go toward where the trigger, from 0 to 1, wants it; what is no number moves nothing."""
         if not math.isfinite(trigger):
             return
         share = min(max(trigger, 0.0), 1.0)
         wanted = self._open + share * (self._closed - self._open)
+        if self._held is not None and not self._found(wanted):
+            return
         reach = self._speed * seconds
         self.position += min(max(wanted - self.position, -reach), reach)
+
+    def _found(self, wanted: float) -> bool:
+        """Tell whether the trigger is where the gripper is held, or has just passed it."""
+        away, before = wanted - self.position, self._held
+        near = abs(away) <= _FOUND * abs(self._closed - self._open)
+        passed = before is not None and away * before < 0.0
+        self._held = None if near or passed else away
+        return near or passed
+
+    def _check_range(self, joint: Joint) -> None:
+        for name, value in (('gripper_open', self._open), ('gripper_closed', self._closed)):
+            if not joint.lower <= value <= joint.upper:
+                valid = f"the joint '{joint.name}' goes from {joint.lower:g} to {joint.upper:g}"
+                raise bad_value(name, value, valid)

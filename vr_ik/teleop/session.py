@@ -67,8 +67,7 @@ class TeleopSession:
         self.state = State.DISENGAGED
         self._finding = ALL_WELL
         self._clock = TickClock(config)
-        limits = self._arm.arm.model
-        self._watch = RobotWatch(config, self.joint_names, limits.lower, limits.upper)
+        self._watch = RobotWatch(config, self._arm.arm)
         arms = range(config.arms)
         self._hands = [Hand(config) for _ in arms]
         self._clutches = [Clutch(config.clutch_threshold) for _ in arms]
@@ -168,6 +167,7 @@ class TeleopSession:
         head = inputs.pose_world_from_head
         facing = pose_world_from_hand if head is None or not np.isfinite(head).all() else head
         self._retargets[i].capture(pose_world_from_hand, self._arm.tip_pose(i), facing)
+        self._grippers[i].hold()
         self._clutches[i].engaged = True
         self._finding = ALL_WELL
         return Event.PRESSED

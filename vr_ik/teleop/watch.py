@@ -14,12 +14,13 @@
 
 """What is watched beside the hands: the time between ticks, and the robot's own state."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 import math
+from math import pi, tau
 
 import numpy as np
 
+from vr_ik.teleop.arm_model import ArmModel
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.types import Reason, RobotState
 from vr_ik.types import Array
@@ -28,6 +29,8 @@ from vr_ik.types import Array
 _LIMIT_TOLERANCE = 0.02
 # So far the first command, which is within them, may be from where the robot is.
 _START_TOLERANCE = 0.002
+# How long a gain or loss of the clock counts [s].
+_DRIFT_MEMORY_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class TickClock:
         self._longest_s, self._jump_s = config.longest_tick_s, config.clock_jump_s
         self._now_ns: int | None = None
         self._steady_ns = 0
-        self._stands_s = 0.0
+        self._drift_s = 0.0
+        """What the clock has gained of late; what was long ago is forgotten."""
         self.seconds = self._period_s
         """The time since the last tick; a nominal one where it is not known."""
         self.finding = ALL_WELL
@@ -67,26 +71,30 @@ class TickClock:
             steady_s, now_s = (steady_ns - self._steady_ns) * 1e-9, (now_ns - self._now_ns) * 1e-9
         self._now_ns, self._steady_ns = now_ns, steady_ns
         self.seconds, self.finding = steady_s, ALL_WELL
-        # By a clock that stands nothing would ever grow old.
-        self._stands_s = 0.0 if now_s else self._stands_s + steady_s
+        # By a clock that stands or crawls nothing would grow old in time.
+        gained_s = now_s - steady_s
+        if abs(gained_s) <= self._jump_s:
+            kept = math.exp(-max(steady_s, 0.0) / _DRIFT_MEMORY_S)
+            most_s = 2.0 * self._jump_s
+            self._drift_s = min(max(kept * self._drift_s + gained_s, -most_s), most_s)
         if steady_s > self._longest_s:
             self.finding = Finding(Reason.PAUSED, f'for {steady_s:.3f} s')
-        elif steady_s <= 0.0 or abs(now_s - steady_s) > self._jump_s:
+        elif steady_s <= 0.0 or abs(gained_s) > self._jump_s:
             self.finding = Finding(Reason.CLOCK_JUMP, f'by {now_s:.3f} s')
             self.seconds = steady_s if steady_s > 0.0 else self._period_s
-        elif self._stands_s > self._jump_s:
-            self.finding = Finding(Reason.CLOCK_JUMP, f'it stands for {self._stands_s:.3f} s')
+        elif abs(self._drift_s) > self._jump_s:
+            pace = 'fast' if self._drift_s > 0.0 else 'slow'
+            self.finding = Finding(Reason.CLOCK_JUMP, f'it is too {pace}')
 
 
 class RobotWatch:
     """Checks the robot's measured joints against time, limits and command."""
 
-    def __init__(
-        self, config: TeleopConfig, joint_names: Sequence[str], lower: Array, upper: Array
-    ) -> None:
-        """Take the thresholds and the limits (n,) of the joints."""
+    def __init__(self, config: TeleopConfig, arm: ArmModel) -> None:
+        """Take the thresholds, and the limits of the joints."""
         self._timeout_s, self._distance = config.robot_timeout_s, config.robot_distance
-        self._names, self._lower, self._upper = tuple(joint_names), lower, upper
+        self._names, self._continuous = arm.model.joint_names, arm.continuous
+        self._lower, self._upper = arm.model.lower, arm.model.upper
         self.positions = np.zeros(len(self._names))
         """As last measured; holds only while nothing was found."""
 
@@ -108,6 +116,8 @@ class RobotWatch:
             return Finding(Reason.LIMIT_VIOLATION, self._names[worst])
         if command is not None:
             away = np.abs(command - self.positions)
+            # Some robots tell the angle of a joint that turns on and on within one turn.
+            away = np.where(self._continuous, np.abs(np.remainder(away + pi, tau) - pi), away)
             worst = int(np.argmax(away))
             if away[worst] > self._distance:
                 return Finding(Reason.ROBOT_FAR, f'{self._names[worst]} by {away[worst]:.3f}')
