@@ -26,6 +26,7 @@ from robots import urdf_path
 from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf
 from vr_ik.errors import ConfigError, UnknownNameError, VrIkError
+from vr_ik.evaluation.chain_work import Chain, chain_urdf
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers.base import make_solver
 from vr_ik.solvers.ccd import CyclicCoordinateDescent
@@ -145,6 +146,61 @@ def test_out_of_reach_is_said_and_the_arm_stretches_there(human, name):
     assert np.linalg.norm(poses[1] - poses[0]) > 0.97 * reach
     way = target[0, :3, 3] - poses[0]
     assert (poses[1] - poses[0]) @ way > 0.95 * np.linalg.norm(way) * reach
+
+
+@pytest.mark.parametrize('name', ('fabrik', 'ftl', 'triangulation', 'target_triangle'))
+def test_a_chain_of_balls_points_at_what_is_out_of_reach_and_fabrik_in_one_round(name):
+    chain = Chain(joints=6, length=1.0, tolerance=1e-4, max_iterations=100)
+    model = RobotModel.from_urdf(chain_urdf(chain))
+    solver = make_solver(name, model, [Task('joint6', 1.0, 0.0)])
+    rng = np.random.default_rng(0)
+    target = np.eye(4)[None].copy()
+    for _ in range(50):
+        direction = rng.normal(size=3)
+        away = rng.uniform(1.001, 10.0)
+        target[0, :3, 3] = away * direction / np.linalg.norm(direction)
+        result = solver.solve(model.random(rng), target)
+        assert result.status is Status.UNREACHABLE
+        assert result.position_errors[0] == pytest.approx(away - 1.0, abs=1e-4)
+        assert result.iterations == 1 or name != 'fabrik'
+
+
+def ball(name: str, parent: str, xyz: str, limit: str) -> str:
+    """Return links and joints of a ball joint: three hinges."""
+    parts = []
+    for link, axis in ((f'{name}_z', '0 0 1'), (f'{name}_x', '1 0 0'), (name, '0 1 0')):
+        kind = 'revolute' if limit else 'continuous'
+        parts.append(
+            f'<link name="{link}"/><joint name="to_{link}" type="{kind}">'
+            f'<parent link="{parent}"/><child link="{link}"/><origin xyz="{xyz}"/>'
+            f'<axis xyz="{axis}"/>{limit}</joint>'
+        )
+        parent, xyz = link, '0 0 0'
+    return ''.join(parts)
+
+
+def test_fabrik_turns_a_body_whose_joints_are_at_their_limits():
+    # Pelvis and chest with free limbs of two bones, and a stiff spine between them.
+    limit = '<limit lower="-0.1" upper="0.1" velocity="1" effort="1"/>'
+    parts = ['<link name="pelvis"/>', ball('chest', 'pelvis', '0 0 0.25', limit)]
+    ends = []
+    for parent, z in (('pelvis', 0.0), ('chest', 0.25)):
+        for y in (-0.2, 0.2):
+            limb = f'{parent}_{"left" if y > 0.0 else "right"}'
+            parts.append(ball(limb, parent, f'0 {y} {z}', ''))
+            parts.append(ball(f'{limb}_end', limb, '0 0 -0.3', ''))
+            ends.append(f'{limb}_end')
+    model = RobotModel.from_urdf(f'<robot name="h">{"".join(parts)}</robot>', floating_base=True)
+    tip = np.eye(4)
+    tip[2, 3] = -0.3
+    solver = make_solver('fabrik', model, [Task(end, 1.0, 0.05, tip) for end in ends])
+    worst = []
+    for seed in range(60):
+        truth = model.random(np.random.default_rng(seed))
+        targets = np.array([model.link_pose(truth, end) @ tip for end in ends])
+        worst.append(solver.solve(model.neutral(), targets).position_errors.max())
+    # Without that pelvis and chest pull against each other, and the means are 8 mm.
+    assert np.mean(worst) < 3e-3 and np.max(worst) < 0.05
 
 
 @pytest.mark.parametrize('name', NAMES)

@@ -85,7 +85,7 @@ def chain_solver(method: str, chain: Chain, **options: Any) -> Solve:
 
 
 def _tree_solver(method: str, chain: Chain, options: dict[str, Any]) -> Solve:
-    model = RobotModel.from_urdf(_urdf(chain))
+    model = RobotModel.from_urdf(chain_urdf(chain))
     solver = make_solver(
         method,
         model,
@@ -104,7 +104,8 @@ def _tree_solver(method: str, chain: Chain, options: dict[str, Any]) -> Solve:
     return solve
 
 
-def _urdf(chain: Chain) -> str:
+def chain_urdf(chain: Chain) -> str:
+    """Return the chain as a robot, of balls without limits; its end is link joint<n>."""
     bone = chain.length / (chain.joints - 1)
     parts, last = ['<link name="joint1"/>'], 'joint1'
     for i in range(1, chain.joints):

@@ -20,7 +20,7 @@ spine. All joints are balls without limits; in the constrained humanoid elbows a
 (the elbow's bone may twist), every hinge has limits, and the known ends have orientations too.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,6 +153,18 @@ class Humanoid:
         result = self._solver.solve(state, known)
         return result.q, result.iterations
 
+    def fitted(self, motion: Motion, frames: Iterable[int]) -> list[Array]:
+        """Return the states that are nearest to all 13 joints in frames of a recording."""
+        tasks = [*self.tasks, *(Task(link, 1.0, 0.0) for link in DELETED)]
+        solver = make_solver('lm', self.model, tasks, posture_weight=_FIT_POSTURE)
+        q, targets, states = self.start, np.tile(np.eye(4), (len(tasks), 1, 1)), []
+        for frame in frames:
+            targets[: len(KNOWN)] = motion.known(frame)
+            targets[len(KNOWN) :, :3, 3] = motion.deleted(frame)
+            q = solver.solve(q, targets).q.copy()
+            states.append(q)
+        return states
+
     def deleted(self, state: Array) -> Array:
         """Return where the deleted joints are (8, 3)."""
         rows = [self.model.link_index(link) for link in DELETED]
@@ -184,30 +196,30 @@ def _urdf(motion: Motion, limits: Limits, constrained: bool) -> str:
     return f'<robot name="humanoid">{"".join(parts)}</robot>'
 
 
-def limits_of(motions: Iterable[Motion]) -> Limits:
-    """Return the ranges of the constrained humanoid's hinges where it follows whole recordings.
+def hinge_angles(motion: Motion) -> dict[str, list[float]]:
+    """Return the angles of the constrained humanoid's hinges where it follows a whole recording.
 
-    The model with one-sided elbows and knees is fitted to all 13 joints of each by `lm`, and what
-    one side does, the other may do too.
+    The model with one-sided elbows and knees is fitted to all 13 joints by `lm`, and what one side
+    does counts for the other too.
     """
-    angles: dict[str, list[float]] = {}
-    for motion in motions:
-        humanoid = Humanoid(motion, _FOLDS, constrained=True)
-        tasks = [*humanoid.tasks, *(Task(link, 1.0, 0.0) for link in DELETED)]
-        solver = make_solver('lm', humanoid.model, tasks, posture_weight=_FIT_POSTURE)
-        q, targets = humanoid.start, np.tile(np.eye(4), (len(tasks), 1, 1))
-        for frame in range(0, motion.frames, _FIT_STEP):
-            targets[: len(KNOWN)] = motion.known(frame)
-            targets[len(KNOWN) :, :3, 3] = motion.deleted(frame)
-            q = solver.solve(q, targets).q
-            for name, angle in zip(humanoid.model.joint_names, q[7:], strict=True):
-                angle = float(np.angle(np.exp(1j * angle)))
-                angles.setdefault(name, []).append(angle)
-                angles.setdefault(_mirrored(name), []).append(
-                    angle if name.endswith('_y') else -angle
-                )
-    ranges = {name: np.percentile(values, _PERCENTILES) for name, values in angles.items()}
-    return {name: (float(lower), float(upper)) for name, (lower, upper) in ranges.items()}
+    humanoid = Humanoid(motion, _FOLDS, constrained=True)
+    angles: dict[str, list[float]] = {name: [] for name in humanoid.model.joint_names}
+    for q in humanoid.fitted(motion, range(0, motion.frames, _FIT_STEP)):
+        for name, angle in zip(humanoid.model.joint_names, q[7:], strict=True):
+            angle = float(np.angle(np.exp(1j * angle)))
+            angles[name].append(angle)
+            angles[_mirrored(name)].append(angle if name.endswith('_y') else -angle)
+    return angles
+
+
+def limits_of(recordings: Sequence[Mapping[str, Sequence[float]]]) -> Limits:
+    """Return the ranges of `hinge_angles` over recordings, but for a hundredth on each side."""
+    limits = {}
+    for name in recordings[0]:
+        values = np.concatenate([angles[name] for angles in recordings])
+        lower, upper = np.percentile(values, _PERCENTILES)
+        limits[name] = (float(lower), float(upper))
+    return limits
 
 
 def _mirrored(hinge: str) -> str:

@@ -14,28 +14,36 @@
 
 """How well methods find the deleted joints of a dancing humanoid, at a low frame rate."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
-from vr_ik.evaluation.cmu_humanoid import Humanoid, limits_of, Motion
+from vr_ik.evaluation.cmu_humanoid import (
+    DELETED,
+    hinge_angles,
+    Humanoid,
+    Limits,
+    limits_of,
+    Motion,
+)
 from vr_ik.evaluation.paper import data_files, Figures, Progress
 from vr_ik.evaluation.point_humanoid import limits_of_points, PointHumanoid
 
 _FOLDER, _DANCE = 'cmu', '05_02'
 _OTHERS = ('02_01', '02_05', '09_01', '13_02', '13_07', '13_29', '15_06')
-_RATE_HZ, _RUNS = 3.0, 20
+_RATE_HZ, _RUNS, _RUNS_OF_OTHERS = 3.0, 20, 4
 _TOLERANCES = {'position_tolerance': 1e-3, 'orientation_tolerance': 0.02}
 _MOST = 100
 _ROUNDS = {'max_iterations': _MOST}
 _STEPS = {'max_iterations': 1000, 'step_change_tolerance': 1e-6}
+_CONES = {'limits': 'cones', **_ROUNDS}
 METHODS: dict[str, tuple[str, bool, dict[str, Any]]] = {
-    'fabrik_urdf': ('fabrik', False, _ROUNDS),
-    'fabrik_urdf_constrained': ('fabrik', True, _ROUNDS),
-    'fabrik_ccd_constrained': ('fabrik', True, {'assist': 'ccd', **_ROUNDS}),
+    'fabrik': ('fabrik', False, _ROUNDS),
+    'fabrik_constrained': ('fabrik', True, _CONES),
+    'fabrik_angles_constrained': ('fabrik', True, _ROUNDS),
     'ccd': ('ccd', False, _ROUNDS),
     'ccd_constrained': ('ccd', True, _ROUNDS),
     'jt': ('jt', False, {'gain': 1e3, **_STEPS}),
@@ -44,28 +52,52 @@ METHODS: dict[str, tuple[str, bool, dict[str, Any]]] = {
     'lm_constrained': ('lm', True, _ROUNDS),
 }
 """Solver, whether the humanoid is constrained, and options."""
+_PAIR = ('fabrik', 'fabrik_constrained')
 
 
 def measure_dance(data: Path, progress: Progress) -> Figures:
     """Return errors [mm], iterations and us of each method on the dance in data/cmu.
 
     The error of a frame is the mean over the deleted joints; median_mm and mean_mm are over the
-    frames, joint_median_mm is over all joints of all frames.
+    frames, joint_median_mm is over all joints of all frames, and shoulder_mm etc. are means.
     """
     paths = data_files(data, _FOLDER, [f'{name}.bvh' for name in (_DANCE, *_OTHERS)])
     progress(0.0, 'Table 2: limits from the other recordings')
     dance, *others = (Motion(path) for path in paths)
-    figures: Figures = {}
-    for name, limits in {'fabrik': None, 'fabrik_constrained': limits_of_points(others)}.items():
+    angles = [hinge_angles(motion) for motion in others]
+    runs, figures = runs_of(dance), {}
+    for i, name in enumerate(METHODS):
+        progress((1 + i) / (3 + len(METHODS)), f'Table 2: {name}')
+        figures[name] = follow(_humanoid(name, dance, limits_of(angles)), dance, runs)
+    for name in _PAIR:
+        humanoid = _humanoid(name, dance, limits_of(angles))
+        figures[f'{name}_from_truth'] = follow(humanoid, dance, runs, from_truth=True)
+    for name, limits in zip(_PAIR, (None, limits_of_points(others)), strict=True):
         points = PointHumanoid(dance, limits, _TOLERANCES['position_tolerance'], _MOST)
-        figures[name] = follow(points, dance, runs_of(dance))
-    ranges = limits_of(others)
-    for i, (name, (solver, constrained, options)) in enumerate(METHODS.items()):
-        progress((1 + i) / (1 + len(METHODS)), f'Table 2: {name}')
-        humanoid = Humanoid(dance, ranges if constrained else None, constrained)
-        humanoid.set_solver(solver, {**_TOLERANCES, **options})
-        figures[name] = follow(humanoid, dance, runs_of(dance))
+        figures[name.replace('fabrik', 'fabrik_points')] = follow(points, dance, runs)
+    progress(1.0 - 1.0 / (3 + len(METHODS)), 'Table 2: the other recordings')
+    for name in _PAIR:
+        figures[f'{name}_others'] = _follow_others(name, others, angles)
     return figures
+
+
+def _humanoid(method: str, motion: Motion, limits: Limits) -> Humanoid:
+    solver, constrained, options = METHODS[method]
+    humanoid = Humanoid(motion, limits if constrained else None, constrained)
+    humanoid.set_solver(solver, {**_TOLERANCES, **options})
+    return humanoid
+
+
+def _follow_others(
+    method: str, motions: Sequence[Motion], angles: Sequence[Mapping[str, Sequence[float]]]
+) -> dict[str, float]:
+    """Return the means over recordings, each within the limits of all the others of them."""
+    rows = []
+    for i, motion in enumerate(motions):
+        limits = limits_of([*angles[:i], *angles[i + 1 :]])
+        runs = runs_of(motion)[:: max(_RUNS // _RUNS_OF_OTHERS, 1)]
+        rows.append(follow(_humanoid(method, motion, limits), motion, runs))
+    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
 
 
 def runs_of(motion: Motion) -> list[range]:
@@ -75,13 +107,24 @@ def runs_of(motion: Motion) -> list[range]:
 
 
 def follow(
-    humanoid: Humanoid | PointHumanoid, motion: Motion, runs: Iterable[range]
+    humanoid: Humanoid | PointHumanoid,
+    motion: Motion,
+    runs: Iterable[range],
+    from_truth: bool = False,
 ) -> dict[str, float]:
-    """Follow the known ends of a recording, and return how far the deleted joints are off."""
+    """Follow the known ends of a recording, and return how far the deleted joints are off.
+
+    Each frame starts from what was found for the one before; or from what is nearest to the truth
+    there, for a humanoid that can tell it.
+    """
     rows = []
     for frames in runs:
-        state = humanoid.start
-        for frame in frames:
+        state, truths = humanoid.start, []
+        if from_truth and isinstance(humanoid, Humanoid):
+            truths = humanoid.fitted(motion, frames)
+        for i, frame in enumerate(frames):
+            if truths:
+                state = truths[max(i - 1, 0)]
             known = motion.known(frame)
             began_ns = perf_counter_ns()
             state, iterations = humanoid.solve(state, known)
@@ -96,4 +139,8 @@ def follow(
         'joint_median_mm': float(np.median(mm)),
         'iterations': float(steps.mean()),
         'us': float(np.median(times)),
+        **{
+            f'{part}_mm': float(mm[[name.endswith(part) for name in DELETED]].mean())
+            for part in ('shoulder', 'elbow', 'hip', 'knee')
+        },
     }

@@ -49,7 +49,7 @@ def ccd_round(p: Problem, w: Work) -> None:
     """Move the root as a rigid body, then visit every joint once; w.poses are those at w.q."""
     count_all_tasks(p, w)
     fit_root(p, w)
-    sweep(p, w, p.settings[METHOD] == CCD and p.settings[VARIANT] != 0.0)
+    sweep(p, w, p.settings[VARIANT] != 0.0)
 
 
 @kernel

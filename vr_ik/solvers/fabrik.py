@@ -28,11 +28,6 @@ from vr_ik.types import Array
 class FabrikOptions(GeometricOptions):
     """Options of the solver `fabrik`."""
 
-    assist: str = param(
-        'none',
-        'What goes on where tight limits bring FABRIK to a standstill: nothing, or sweeps of ccd.',
-        choices=('none', 'ccd'),
-    )
     limits: str = param(
         'angles',
         'How stage 2 limits the hinges of a ball joint: each by its own angles, or first together '
@@ -54,6 +49,3 @@ class Fabrik(GeometricSolver):
             return super()._params()
         ranges = hinge_ranges(self.tree, self.joints, self.model.first_q)
         return cone_rows(self.tree, self.points, ranges, self.placements)
-
-    def _variant(self) -> float:
-        return float(self.options.assist == 'ccd')

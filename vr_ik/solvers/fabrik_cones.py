@@ -248,8 +248,8 @@ def _direction(p: Problem, w: Work, last: int) -> tuple[float, float, float]:
             a, b, c = centre(p, w.wanted[point], point)
         else:
             weight = max(p.weights[point - n, 0], 0.0)
-            target = p.targets[point - n]
-            a, b, c = target[0, 3], target[1, 3], target[2, 3]
+            target, shift = p.targets[point - n], w.shifts[point - n]
+            a, b, c = target[0, 3] + shift[0], target[1, 3] + shift[1], target[2, 3] + shift[2]
         if weight > 0.0:
             x, y, z = x + weight * (a - ox), y + weight * (b - oy), z + weight * (c - oz)
     size = math.sqrt(x * x + y * y + z * z)

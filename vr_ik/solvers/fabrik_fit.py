@@ -23,12 +23,14 @@ from vr_ik.kinematics.tree import FREE, KIND, PARENT, REVOLUTE
 from vr_ik.solvers.geometric_state import centre, Problem, Work
 from vr_ik.solvers.hinge_moves import fit_rotation, to_local
 from vr_ik.solvers.joint_points import PREVIOUS
-from vr_ik.solvers.joint_steps import joint_value
+from vr_ik.solvers.joint_steps import joint_value, move
+from vr_ik.types import Array
 
 # Pulls that settle what the targets leave open, as shares of theirs: of the joints before a body,
-# and of the orientation that a root has.
+# of the orientation that a root has, and of those that the joints beyond a body give it.
 _STAY_PULL = 1.0
 _ROOT_PULL = 1.0
+_TURN_PULL = 1.0
 # Pull of each joint further on in the chain than the last, as a share of the one before it, and
 # the least pull that counts.
 DECAY = 0.3
@@ -63,6 +65,7 @@ def fit_body(p: Problem, w: Work, body: int) -> None:
         if stage == 0:
             for i in range(6):
                 w.other[i] = w.other[i] / w.other[6] if w.other[6] > 0.0 else 0.0
+    _gather_turns(p, w, body)
     _gather_joints_before(p, w, body)
     fit_rotation(w.spread, out)
     if w.other[6] > 0.0:
@@ -110,6 +113,34 @@ def _gather(
 
 
 @kernel
+def _moment(w: Work, body: int) -> float:
+    """Return the trace of R S: how firmly what is gathered so far holds the body's turn."""
+    moment = 0.0
+    for i in range(3):
+        for k in range(3):
+            moment += w.spread[3 * i + k] * w.poses[body, 3 * k + i]
+    return moment
+
+
+@kernel
+def _gather_turns(p: Problem, w: Work, body: int) -> None:
+    """Count in how the children's joints would have the body turned, each by its load.
+
+    Within its limits a joint leaves the body turned as it is. At a limit it turns the body along:
+    without that, a spine would end up at all its limits, with the body never following.
+    """
+    pose, moment = w.pose, abs(_moment(w, body))
+    for child in range(body + 1, p.body_ints.shape[0]):
+        if p.body_ints[child, PARENT] != body or w.load[child] <= 0.0:
+            continue
+        write_parent(p, child, w.wanted[child], joint_value(p, w.q, child), pose, w.moved)
+        share = _TURN_PULL * moment * w.load[child] / w.load[body]
+        for i in range(3):
+            for k in range(3):
+                w.spread[3 * i + k] += share * pose[3 * k + i]
+
+
+@kernel
 def _gather_joints_before(p: Problem, w: Work, body: int) -> None:
     """Count in that the joints before a body should stay where they are."""
     pull = _STAY_PULL * w.load[body]
@@ -117,13 +148,10 @@ def _gather_joints_before(p: Problem, w: Work, body: int) -> None:
         if p.task_bodies[task] == body and p.weights[task, 1] > 0.0:
             pull = 1e-6 * w.load[body]
     if p.body_ints[body, KIND] == FREE and pull > 1e-5 * w.load[body]:
-        moment = 0.0
+        share = _ROOT_PULL * abs(_moment(w, body))
         for i in range(3):
             for k in range(3):
-                moment += w.spread[3 * i + k] * w.poses[body, 3 * k + i]
-        for i in range(3):
-            for k in range(3):
-                w.spread[3 * i + k] += _ROOT_PULL * abs(moment) * w.poses[body, 3 * k + i]
+                w.spread[3 * i + k] += share * w.poses[body, 3 * k + i]
     before, weight = p.points[body, PREVIOUS], 1.0
     while before >= 0 and weight > LEAST:
         x, y, z = centre(p, w.poses[before], before)
@@ -160,9 +188,9 @@ def _gather_tasks(p: Problem, w: Work, body: int, stage: int) -> None:
                 place[9],
                 place[10],
                 place[11],
-                target[0, 3],
-                target[1, 3],
-                target[2, 3],
+                target[0, 3] + w.shifts[task, 0],
+                target[1, 3] + w.shifts[task, 1],
+                target[2, 3] + w.shifts[task, 2],
             )
         if p.weights[task, 1] > 0.0 and stage == 1:
             for i in range(3):
@@ -171,3 +199,25 @@ def _gather_tasks(p: Problem, w: Work, body: int, stage: int) -> None:
                         w.spread[3 * i + j] += (
                             0.5 * p.weights[task, 1] * place[3 * i + k] * target[j, k]
                         )
+
+
+@kernel
+def write_parent(
+    p: Problem, body: int, child: Array, value: float, out: Array, scratch: Array
+) -> None:
+    """Write where the parent is when a body is at `child` and its joint at `value`."""
+    for i in range(12):
+        scratch[i] = child[i]
+    move(scratch, p.body_ints[body, KIND], -value)
+    row = p.body_floats[body]
+    for i in range(3):
+        for k in range(3):
+            out[3 * i + k] = (
+                scratch[3 * i] * row[3 * k]
+                + scratch[3 * i + 1] * row[3 * k + 1]
+                + scratch[3 * i + 2] * row[3 * k + 2]
+            )
+    for i in range(3):
+        out[9 + i] = scratch[9 + i] - (
+            out[3 * i] * row[9] + out[3 * i + 1] * row[10] + out[3 * i + 2] * row[11]
+        )

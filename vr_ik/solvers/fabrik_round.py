@@ -28,32 +28,26 @@ where stage 1 wants the end of it.
 A ball joint of a URDF is three hinges, each with limits of its own: stage 2 goes
 over them again, so that its bone comes as near as the limits let it: the paper's projection
 on the cone, for limits that are no cone. With the option `limits: cones` stage 2 limits the bone
-to a cone and a twist first, and its hinges follow (`fabrik_cones`).
-
-Tight limits can bring the stages to a standstill all the same. Where the option `assist` asks for
-it, sweeps of coordinate descent (`ccd_round`) from the best pose so far then take their place: one
-the first time, and each time more before the stages' next turn. That is no longer FABRIK, and not
-the default.
+to a cone and a twist first, and its hinges follow (`fabrik_cones`). Lest the stages stand still
+between limits and targets, these are shifted (`fabrik_shift`).
 """
 
 import math
 from typing import Any
 
 from vr_ik.kinematics.compiled import kernel
+from vr_ik.kinematics.kernels import body_poses
 from vr_ik.kinematics.tree import FREE, KIND, PARENT, REVOLUTE
-from vr_ik.solvers.ccd_round import ccd_round
 from vr_ik.solvers.fabrik_cones import LAST, lead_cone, LED, NONE
-from vr_ik.solvers.fabrik_fit import DECAY, fit_body, is_fitted, LEAST
+from vr_ik.solvers.fabrik_fit import DECAY, fit_body, is_fitted, LEAST, write_parent
+from vr_ik.solvers.fabrik_shift import shift_targets
 from vr_ik.solvers.geometric_kernel import run
 from vr_ik.solvers.geometric_state import (
     centre,
-    COUNT,
-    evaluate,
-    IDLE,
+    count_all_tasks,
     LARGEST_STEP,
-    PAUSE,
     Problem,
-    VARIANT,
+    ROUNDS,
     Work,
 )
 from vr_ik.solvers.hinge_moves import best_turn, to_local, to_world, turn_terms
@@ -62,13 +56,12 @@ from vr_ik.solvers.joint_steps import (
     is_own,
     joint_range,
     joint_value,
-    move,
     place_body,
     set_joint_value,
     slide_joint,
     turn_joint,
 )
-from vr_ik.solvers.root_step import write_root
+from vr_ik.solvers.root_step import fit_root, write_root
 from vr_ik.solvers.solve_state import copy
 from vr_ik.types import Array
 
@@ -80,33 +73,22 @@ _BALL_PASSES = 2
 
 @kernel
 def fabrik_round(p: Problem, w: Work) -> None:
-    """Reach from the targets to the root and back, or sweep; w.poses are those at w.q."""
-    notes = w.notes
-    if p.settings[VARIANT] > 0.0 and _is_swept(notes):
-        copy(w.q_best, w.q)
-        evaluate(p, w)
-        ccd_round(p, w)
-        return
-    notes[COUNT] = -1.0
+    """Reach from the targets to the root and back; w.poses are those at w.q."""
+    if w.notes[ROUNDS] == 0.0:
+        # A root that moves takes along all that hangs on it.
+        count_all_tasks(p, w)
+        fit_root(p, w)
+        body_poses(p.body_ints, p.body_floats, w.q, w.poses)
+    shift_targets(p, w)
+    w.notes[ROUNDS] += 1.0
     copy(w.q, w.q_before)
     _reach_inward(p, w)
     _reach_outward(p, w)
     # Steps count from the start of the round.
-    notes[LARGEST_STEP] = 0.0
+    w.notes[LARGEST_STEP] = 0.0
     for i in range(w.q.shape[0]):
-        notes[LARGEST_STEP] = max(notes[LARGEST_STEP], abs(w.q[i] - w.q_before[i]))
-
-
-@kernel
-def _is_swept(notes: Array) -> bool:
-    """Tell whether a sweep takes the stages' turn: each time they fail, more do."""
-    if notes[COUNT] < 0.0 and notes[IDLE] > 0.0:
-        notes[PAUSE] = 2.0 * notes[PAUSE] + 1.0
-        notes[COUNT] = notes[PAUSE]
-    if notes[COUNT] > 0.0:
-        notes[COUNT] -= 1.0
-        return True
-    return False
+        step = abs(w.q[i] - w.q_before[i])
+        w.notes[LARGEST_STEP] = max(w.notes[LARGEST_STEP], step)
 
 
 @kernel
@@ -150,7 +132,7 @@ def _hang_parent(p: Problem, w: Work, body: int, parent: int) -> None:
     child = w.wanted[body]
     value = joint_value(p, w.q, body)
     kind = p.body_ints[body, KIND]
-    _write_parent(p, body, child, value, w.pose, w.other)
+    write_parent(p, body, child, value, w.pose, w.other)
     if is_own(p, body):
         lower, upper = joint_range(p, body)
         before = p.points[body, PREVIOUS]
@@ -166,32 +148,10 @@ def _hang_parent(p: Problem, w: Work, body: int, parent: int) -> None:
             value = min(max(value + slide, lower), upper)
         set_joint_value(p, w, body, value)
         value = joint_value(p, w.q, body)
-        _write_parent(p, body, child, value, w.pose, w.other)
+        write_parent(p, body, child, value, w.pose, w.other)
     if not is_fitted(p, w, parent):
         for i in range(12):
             w.wanted[parent, i] = w.pose[i]
-
-
-@kernel
-def _write_parent(
-    p: Problem, body: int, child: Array, value: float, out: Array, scratch: Array
-) -> None:
-    """Write where the parent is when a body is at `child` and its joint at `value`."""
-    for i in range(12):
-        scratch[i] = child[i]
-    move(scratch, p.body_ints[body, KIND], -value)
-    row = p.body_floats[body]
-    for i in range(3):
-        for k in range(3):
-            out[3 * i + k] = (
-                scratch[3 * i] * row[3 * k]
-                + scratch[3 * i + 1] * row[3 * k + 1]
-                + scratch[3 * i + 2] * row[3 * k + 2]
-            )
-    for i in range(3):
-        out[9 + i] = scratch[9 + i] - (
-            out[3 * i] * row[9] + out[3 * i + 1] * row[10] + out[3 * i + 2] * row[11]
-        )
 
 
 @kernel
@@ -298,6 +258,7 @@ def _point_terms(
         task = point - n
         weight = p.weights[task, 0]
         x, y, z = p.targets[task, 0, 3], p.targets[task, 1, 3], p.targets[task, 2, 3]
+        x, y, z = x + w.shifts[task, 0], y + w.shifts[task, 1], z + w.shifts[task, 2]
         place = p.task_placements[task]
         a, b, c = to_world(w.wanted[p.task_bodies[task]], place[9], place[10], place[11])
     if weight <= 0.0:

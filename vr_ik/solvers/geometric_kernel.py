@@ -43,7 +43,7 @@ from vr_ik.solvers.geometric_state import (
     write_loads,
 )
 from vr_ik.solvers.joint_steps import is_own
-from vr_ik.solvers.reach import is_out_of_reach
+from vr_ik.solvers.reach import is_nearest, is_out_of_reach
 from vr_ik.solvers.solve_state import (
     CONVERGED,
     copy,
@@ -151,7 +151,10 @@ def judge(p: Problem, w: Work, iteration: int) -> float:
     if is_met(p, w) >= 0.0:
         return CONVERGED
     status = -1.0
-    if iteration >= int(p.settings[MAX_ITERATIONS]):
+    if _is_nearest(p, w):
+        copy(w.q, w.q_best)
+        status = UNREACHABLE
+    elif iteration >= int(p.settings[MAX_ITERATIONS]):
         status = resting_status(p, 0.0)
     if notes[IDLE] > _PATIENCE or notes[LARGEST_STEP] <= p.settings[STEP]:
         resting = resting_status(p, max(notes[BEST_HELD], notes[HELD]))
@@ -166,6 +169,17 @@ def judge(p: Problem, w: Work, iteration: int) -> float:
         if is_met(p, w) >= 0.0:
             return CONVERGED
     return status
+
+
+@kernel
+def _is_nearest(p: Problem, w: Work) -> bool:
+    """Tell whether targets out of reach are as near as they can be, and the others met."""
+    position, orientation = p.settings[POSITION], p.settings[ORIENTATION]
+    return (
+        is_nearest(p.reach, p.task_placements, p.weights, p.targets, w.residuals, position)
+        and errors_within(w.residuals, p.weights, math.inf, orientation)
+        and resting_status(p, 0.0) == UNREACHABLE
+    )
 
 
 @kernel

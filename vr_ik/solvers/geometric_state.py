@@ -29,10 +29,10 @@ MAX_ITERATIONS, POSITION, ORIENTATION, STEP, METHOD, VARIANT = 0, 1, 2, 3, 4, 5
 # Values of the method.
 CCD, FABRIK, FTL, TRIANGULATION, TARGET_TRIANGLE, TWO_BONE = 0, 1, 2, 3, 4, 5
 # Entries of Work.notes: of this round the largest joint step and whether limits held any joint; of
-# the solve the least cost, whether limits held any joint then, rounds without gain, and bends; two
-# for what one method alone counts.
-LARGEST_STEP, HELD, BEST, BEST_HELD, IDLE, BENDS, COUNT, PAUSE = range(8)
-NOTES = 8
+# the solve the least cost, whether limits held any joint then, rounds without gain, bends, and
+# rounds of FABRIK.
+LARGEST_STEP, HELD, BEST, BEST_HELD, IDLE, BENDS, ROUNDS = range(7)
+NOTES = 7
 
 
 class Problem(NamedTuple):
@@ -86,6 +86,9 @@ class Work(NamedTuple):
     pose: Array
     other: Array
     spread: Array
+    moved: Array
+    shifts: Array
+    """(n_tasks, 3): how far from its target a task is led in this round [m]."""
     notes: Array
 
 
@@ -93,8 +96,8 @@ def work_size(tree: Tree, tasks: int, nq: int) -> int:
     """Return how many floats of work space a solve needs."""
     bodies = len(tree.body_ints)
     per_body = 12 + 12 + 1 + 1 + 1 + 3 * 4
-    per_task = 12 + 2 + RESIDUAL
-    return bodies * per_body + tasks * per_task + 3 * 4 * 4 + 3 * nq + 3 + 12 + 12 + 9 + NOTES
+    per_task = 12 + 2 + RESIDUAL + 3
+    return bodies * per_body + tasks * per_task + 3 * 4 * 4 + 3 * nq + 3 + 3 * 12 + 9 + NOTES
 
 
 @inlined_kernel
@@ -109,6 +112,7 @@ def carve(work: Array, bodies: int, tasks: int, nq: int) -> Work:
     rows = bodies + 4
     h = g + 3 * rows * 4
     i = h + 3 * nq
+    j = i + 48 + 3 * tasks
     return Work(
         take(work, 0, bodies, 12),
         take(work, bodies * 12, bodies, 12),
@@ -128,7 +132,9 @@ def carve(work: Array, bodies: int, tasks: int, nq: int) -> Work:
         work[i + 3 : i + 15],
         work[i + 15 : i + 27],
         work[i + 27 : i + 36],
-        work[i + 36 : i + 36 + NOTES],
+        work[i + 36 : i + 48],
+        take(work, i + 48, tasks, 3),
+        work[j : j + NOTES],
     )
 
 

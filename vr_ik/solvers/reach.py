@@ -95,20 +95,53 @@ def is_out_of_reach(
         task, other = int(row[TASK]), int(row[OTHER])
         if not weights[task, 0] > 0.0 or (other >= 0 and not weights[other, 0] > 0.0):
             continue
-        reach = tolerance
-        if other != STILL:
-            reach += row[LENGTH] + _arm(placements[task], row[CENTRE])
-        if other >= 0:
-            reach += _arm(placements[other], row[OTHER_CENTRE]) + tolerance
-        square = 0.0
-        for i in range(3):
-            end = placements[task, 9 + i] if other == STILL else row[ANCHOR + i]
-            if other >= 0:
-                end = targets[other, i, 3]
-            square += (targets[task, i, 3] - end) ** 2
-        if square > (_ROUNDING * reach) ** 2:
+        # Of two tasks each may miss its target.
+        if least_distance(row, placements, targets) > (2.0 if other >= 0 else 1.0) * tolerance:
             return True
     return False
+
+
+@kernel
+def is_nearest(
+    rows: Array,
+    placements: Array,
+    weights: Array,
+    targets: Array,
+    residuals: Array,
+    tolerance: float,
+) -> bool:
+    """Tell whether every task is as near to its target as it can be, with a root that is fixed.
+
+    `residuals` are those of `objective`; they may be more by the tolerance [m].
+    """
+    for row in rows:
+        if row[OTHER] >= 0.0:
+            return False
+        task = int(row[TASK])
+        if weights[task, 0] > 0.0:
+            x, y, z = residuals[task, 3], residuals[task, 4], residuals[task, 5]
+            least = least_distance(row, placements, targets)
+            if math.sqrt(x * x + y * y + z * z) > least + tolerance:
+                return False
+    return True
+
+
+@kernel
+def least_distance(row: Array, placements: Array, targets: Array) -> float:
+    """Return how far from its target a task is at least [m], or two of them are together."""
+    task, other = int(row[TASK]), int(row[OTHER])
+    reach = 0.0
+    if other != STILL:
+        reach += row[LENGTH] + _arm(placements[task], row[CENTRE])
+    if other >= 0:
+        reach += _arm(placements[other], row[OTHER_CENTRE])
+    square = 0.0
+    for i in range(3):
+        end = placements[task, 9 + i] if other == STILL else row[ANCHOR + i]
+        if other >= 0:
+            end = targets[other, i, 3]
+        square += (targets[task, i, 3] - end) ** 2
+    return max(math.sqrt(square) - _ROUNDING * reach, 0.0)
 
 
 @kernel
