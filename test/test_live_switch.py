@@ -30,18 +30,27 @@ BEFORE = 120
 """Frames until the exchange: a second in which the user has come into motion."""
 
 
+def frame(tick: int, roles: tuple[str, ...]) -> TrackingFrame:
+    poses = USER.device_poses(USER.q_at(2.0 + tick * PERIOD_NS * 1e-9), roles)
+    return TrackingFrame(tick * PERIOD_NS, roles, poses)
+
+
 def process(pipeline: Pipeline, tick: int) -> Solution:
-    q = USER.q_at(2.0 + tick * PERIOD_NS * 1e-9)
-    poses = USER.device_poses(q, SIMULATED_ROLES)
-    return pipeline.process(TrackingFrame(tick * PERIOD_NS, SIMULATED_ROLES, poses))
+    return pipeline.process(frame(tick, SIMULATED_ROLES))
+
+
+def exchanged(pipeline: Pipeline, changes: dict[str, object]) -> Pipeline:
+    """Return a pipeline with other parameters that goes on in the place of one."""
+    following = Pipeline(replace(SolverConfig(), changes))
+    following.take_over(pipeline)
+    return following
 
 
 def steps_across(changes: dict[str, object]) -> tuple[np.ndarray, np.ndarray, Pipeline]:
     """Return the joints' steps [rad] before and from an exchange on, and the new pipeline."""
     pipeline = Pipeline(SolverConfig())
     before = np.array([process(pipeline, tick).q[7:] for tick in range(1, BEFORE)])
-    following = Pipeline(replace(SolverConfig(), changes))
-    following.take_over(pipeline)
+    following = exchanged(pipeline, changes)
     after = []
     for tick in range(BEFORE, BEFORE + 60):
         solution = process(following, tick)
@@ -75,6 +84,37 @@ def test_other_weights_are_hardly_seen(changes):
     """The step across the exchange is one of those that the motion makes anyway."""
     usual, steps, _ = steps_across(changes)
     assert steps[0].max() < 2.0 * usual.max() + 0.01
+
+
+THREE = ('hmd', 'l_controller', 'r_controller')
+ALL_BUT_A_HAND = tuple(role for role in SIMULATED_ROLES if role != 'r_controller')
+
+
+@pytest.mark.parametrize('seen_after', [THREE, ALL_BUT_A_HAND, SIMULATED_ROLES])
+@pytest.mark.parametrize('seen_before', [THREE, ALL_BUT_A_HAND, SIMULATED_ROLES])
+def test_an_exchange_that_changes_nothing_is_not_seen_at_all(seen_before, seen_after):
+    """Neither where the body is guessed, nor while a lost device is bridged, or comes back."""
+    pipelines = [Pipeline(SolverConfig()), Pipeline(SolverConfig())]
+    for tick in range(1, BEFORE + 40):
+        # Every device has been seen at first.
+        seen = SIMULATED_ROLES if tick < BEFORE - 10 else seen_before
+        seen = seen if tick < BEFORE else seen_after
+        if tick == BEFORE:
+            pipelines[1] = exchanged(pipelines[1], {})
+        kept, new = (pipeline.process(frame(tick, seen)) for pipeline in pipelines)
+        np.testing.assert_allclose(new.q, kept.q, atol=1e-9)
+
+
+def test_a_glitch_right_after_an_exchange_is_still_one():
+    pipeline = Pipeline(SolverConfig())
+    for tick in range(1, BEFORE):
+        last = process(pipeline, tick)
+    following = exchanged(pipeline, {'position_weight': 0.9})
+    glitch = frame(BEFORE, SIMULATED_ROLES)
+    glitch.poses[glitch.names.index('waist'), :3, 3] += 1.0
+    solution = following.process(glitch)
+    assert following.glitches == pipeline.glitches + 1
+    assert np.abs(solution.q[:3] - last.q[:3]).max() < 0.05
 
 
 def test_without_taking_over_the_body_does_leap():

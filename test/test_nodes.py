@@ -26,6 +26,7 @@ import pytest
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
 from ros_graph import listening, NodeProcess, parameters
 from ros_recording import Graph, HEIGHT_M, Recording, Sender, stamp_ns
 from sensor_msgs.msg import JointState
@@ -188,6 +189,17 @@ def test_bad_transforms_never_reach_the_joint_states(
         assert np.isfinite(state.velocity).all()
         np.testing.assert_allclose(state.position, before.position, atol=0.1)
     assert 'Dropped a transform of hmd' in sender.solver.output()
+
+
+def test_bytes_that_are_no_transforms_are_dropped(sender: Sender, recording: Recording) -> None:
+    """Of any encoding, cut anywhere: the node goes on."""
+    sender.solve(sender.message())
+    whole = serialize_message(sender.message())
+    for head in (b'\0\x07', b'\0\0', b'\0\x01', b'\xff\xff'):
+        for end in (2, 4, 10, len(whole) - 3):
+            recording.tf.publish(head + whole[2:end])
+    sender.solve(sender.message())
+    assert 'Dropped a message on /tf' in sender.solver.output()
 
 
 def test_frames_sent_transform_by_transform_are_solved_whole(

@@ -125,9 +125,18 @@ class Pipeline:
 
         The body may have other lengths; with other joints there is nothing to go on from.
         """
-        if before.model.joint_names == self.model.joint_names:
-            self._q, self._wanted_q = before._q, before._wanted_q
-            self._stamp_ns = before._stamp_ns
+        if before.model.joint_names != self.model.joint_names:
+            return
+        self._q, self._wanted_q = before._q, before._wanted_q
+        self._stamp_ns = before._stamp_ns
+        self._stand_ins.take_over(before._stand_ins)
+        both = [role for role in self.roles if role in before.roles]
+        rows = [self.roles.index(role) for role in both]
+        rows_before = [before.roles.index(role) for role in both]
+        self._known[rows] = before._known[rows_before]
+        self._cleaner.take_over(before._cleaner, rows, rows_before)
+        if self._smoother is not None and before._smoother is not None:
+            self._smoother.take_over(before._smoother, rows, rows_before)
 
     def process(self, frame: TrackingFrame) -> Solution:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""

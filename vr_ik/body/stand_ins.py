@@ -62,6 +62,11 @@ class StandIns:
         """Forget the past."""
         self._heading.reset()
 
+    def take_over(self, before: 'StandIns') -> None:
+        """Go on facing where another body has faced."""
+        if type(before._heading) is type(self._heading):
+            self._heading = before._heading
+
     def fill(
         self,
         seen: Mapping[str, Array],

@@ -14,6 +14,7 @@
 
 """Cleans tracking frames: refuses jumps that do not last, and bridges short losses."""
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -57,6 +58,14 @@ class FrameCleaner:
             np.tile(np.eye(4), (n, 1, 1)),
             np.full(n, clean_kernel.NEVER),
         )
+
+    def take_over(
+        self, before: 'FrameCleaner', rows: Sequence[int], rows_before: Sequence[int]
+    ) -> None:
+        """Go on with what another cleaner knows of the devices in these rows."""
+        for mine, theirs in zip(self._memory, before._memory, strict=True):
+            mine[rows] = theirs[rows_before]
+        self.glitches = before.glitches
 
     def clean(self, frame: TrackingFrame, targets: Array, confidence: Array) -> None:
         """Write targets (n, 4, 4) and confidence (n,) from 0 (unknown) to 1 (seen now)."""

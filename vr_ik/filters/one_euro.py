@@ -19,6 +19,7 @@ input in interactive systems", CHI 2012. A low-pass filter with cut-off f lags a
 by v / (2 pi f); with f = f0 + beta v the lag stays below 1 / (2 pi beta) however fast it is.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 
@@ -70,6 +71,14 @@ class OneEuro:
     def reset(self) -> None:
         """Forget the past."""
         self._known[:] = 0.0
+
+    def take_over(
+        self, before: 'OneEuro', rows: Sequence[int], rows_before: Sequence[int]
+    ) -> None:
+        """Go on from where another filter has the devices in these rows."""
+        self._poses[rows] = before._poses[rows_before]
+        self._speeds[rows] = before._speeds[rows_before]
+        self._known[rows] = before._known[rows_before]
 
     def smooth(self, seconds: float, confidence: Array, poses: Array) -> None:
         """Smooth poses (n, 4, 4), so many seconds after the last; unknown devices are let go."""

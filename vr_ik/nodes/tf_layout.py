@@ -18,6 +18,7 @@
 from rclpy.serialization import deserialize_message, serialize_message
 from tf2_msgs.msg import TFMessage
 
+from vr_ik.errors import VrIkError
 from vr_ik.io.tf_cdr import CDR_LITTLE_ENDIAN
 
 
@@ -26,4 +27,7 @@ def in_our_layout(message: bytes) -> bytes:
     if message[:2] == CDR_LITTLE_ENDIAN:
         return message
     # Another encoding, such as a big endian machine's: have it put into ours.
-    return bytes(serialize_message(deserialize_message(message, TFMessage)))
+    try:
+        return bytes(serialize_message(deserialize_message(message, TFMessage)))
+    except Exception as error:  # rmw has errors of its own, which no module exports
+        raise VrIkError('Dropped a message on /tf: it is no TFMessage.') from error
