@@ -30,7 +30,7 @@ from vr_ik.evaluation.chain_work import (
     targets_of_poses,
 )
 from vr_ik.evaluation.paper import Figures, Progress
-from vr_ik.evaluation.plotting import pyplot, save
+from vr_ik.evaluation.plotting import legend_beside, pyplot, save
 
 JOINTS = (3, 5, 10, 20, 50, 100, 200, 300)
 _LENGTH, _TOLERANCE, _MAX_ITERATIONS = 1.0, 1e-3, 1000
@@ -67,13 +67,13 @@ def _measure(method: str, joints: int) -> dict[str, float]:
 
 def plot_growth(figures: Figures, folder: Path, name: str) -> Path:
     """Draw time against the number of joints."""
-    figure = pyplot().figure(figsize=(10.0, 4.5))
-    for i, (key, label) in enumerate((('us', 'solve'), ('us_per_iteration', 'iteration'))):
+    figure = pyplot().figure(figsize=(11.5, 4.5))
+    for i, (key, label) in enumerate((('us', 'a solve'), ('us_per_iteration', 'an iteration'))):
         axes = figure.add_subplot(1, 2, 1 + i)
         for method, rows in figures.items():
             joints = [int(count) for count in rows]
             axes.loglog(joints, [row[key] for row in rows.values()], 'o-', label=method)
         axes.set_xlabel('joints')
-        axes.set_ylabel(f'time of a {label} [us]')
-        axes.legend(fontsize='small')
+        axes.set_ylabel(f'time of {label} [us]')
+    legend_beside(axes)
     return save(figure, folder, name)

@@ -68,7 +68,7 @@ from vr_ik.evaluation.chain_work import (
 )
 from vr_ik.evaluation.humanoid_dance import measure_dance
 from vr_ik.evaluation.paper import Column, comparison, Figures, MISSING, Progress
-from vr_ik.evaluation.plotting import pyplot, save
+from vr_ik.evaluation.plotting import legend_beside, pyplot, save
 
 KEY = 'seed001'
 TITLE = 'Aristidou and Lasenby 2011'
@@ -240,9 +240,9 @@ def _reach_table(figures: Figures) -> Table:
 def plots(figures: Figures, folder: Path) -> list[Path]:
     """Draw Figures 11 and 12, the iterations towards the border of the reach, and the growth."""
     return [
-        _draw(_in_mm(figures['figure11']), 'iterations', 'distance [mm]', folder, 'figure_11'),
-        _draw(figures['figure12'], 'tolerance [m]', 'time [us]', folder, 'figure_12'),
-        _draw(figures['reach'], 'distance / reach', 'iterations', folder, 'reach', 'semilogy'),
+        _draw(_in_mm(figures['figure11']), 'iterations', 'distance [mm]', folder, 'Figure 11'),
+        _draw(figures['figure12'], 'tolerance [m]', 'time [us]', folder, 'Figure 12'),
+        _draw(figures['reach'], 'distance / reach', 'iterations', folder, 'Reach', 'semilogy'),
         plot_growth(figures['growth'], folder, f'{KEY}_growth'),
     ]
 
@@ -255,8 +255,10 @@ def _in_mm(figure: Figures) -> Figures:
     }
 
 
-def _draw(curves: Figures, x: str, y: str, folder: Path, name: str, scale: str = 'loglog') -> Path:
-    figure = pyplot().figure(figsize=(7.0, 4.5))
+def _draw(
+    curves: Figures, x: str, y: str, folder: Path, title: str, scale: str = 'loglog'
+) -> Path:
+    figure = pyplot().figure(figsize=(8.5, 4.5))
     axes = figure.add_subplot()
     for i, (method, curve) in enumerate(curves.items()):
         style = ('o-', 's--', '^:')[i // 5]
@@ -264,5 +266,6 @@ def _draw(curves: Figures, x: str, y: str, folder: Path, name: str, scale: str =
         draw([float(key) for key in curve], list(curve.values()), style, label=method)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
-    axes.legend(fontsize='small')
-    return save(figure, folder, f'{KEY}_{name}')
+    axes.set_title(f'{TITLE}, {title}')
+    legend_beside(axes)
+    return save(figure, folder, f'{KEY}_{title.lower().replace(" ", "_")}')

@@ -38,7 +38,7 @@ import numpy as np
 from rich.table import Table
 
 from vr_ik.evaluation.paper import Column, comparison, data_files, Figures, Progress
-from vr_ik.evaluation.plotting import pyplot, save
+from vr_ik.evaluation.plotting import legend_beside, pyplot, save
 from vr_ik.evaluation.vive_limbs import FILES, follow, Limb, read_vive, Recording
 from vr_ik.solvers.base import make_solver
 from vr_ik.solvers.bone_chain import solve_bones
@@ -100,7 +100,7 @@ def tables(figures: Figures) -> list[Table]:
 
 def plots(figures: Figures, folder: Path) -> list[Path]:
     """Draw each column of Tables IV and V as bars."""
-    figure, axes = pyplot().subplots(1, len(COLUMNS), figsize=(13, 3.5))
+    figure, axes = pyplot().subplots(1, len(COLUMNS), figsize=(14, 3.5))
     places = np.arange(len(figures))
     shown = {
         'paper': {method: PAPER[method] for method in figures},
@@ -114,7 +114,8 @@ def plots(figures: Figures, folder: Path) -> list[Path]:
         axis.set_xticks(places, list(figures), rotation=45)
         axis.set_ylabel(column.title)
     axes[-1].set_yscale('log')
-    axes[0].legend()
+    legend_beside(axes[-1])
+    figure.suptitle(f'{TITLE}, Tables IV and V')
     return [save(figure, folder, f'{KEY}_tables_4_5')]
 
 

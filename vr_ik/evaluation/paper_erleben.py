@@ -22,7 +22,8 @@ to 5, for one frame with faster motion than 95 % of all. An indefinite Hessian i
 trust region does; from zero, it is projected, as they say (section 6.7). Six times between frames
 2841 and 3216 the recorded right leg turns by about half a turn from one frame to the next, and its
 markers on it, too: what a solver makes of that is most of its mean error, and one that ends there
-in another minimum stays in it (so 'bfgs_constrained'); the median is without that.
+in another minimum stays in it (so 'bfgs_constrained': the thigh at its limit, on the far side of
+what it cannot do, where `lm` and `newton` stay too once they are there); the median is without.
 Deviations: solvers and machine are others (MATLAB there; its constrained quasi-Newton is an
 interior point method), and times are medians; the first frame starts at the recorded pose, where
 they have theta = 0; an inch is 2.54 cm, where their code has 2.5189; the root turns along the
@@ -45,7 +46,7 @@ from rich.table import Table
 
 from vr_ik.evaluation.marker_fit import MarkerFit, read_marker_fit
 from vr_ik.evaluation.paper import Column, comparison, data_files, Figures, Progress
-from vr_ik.evaluation.plotting import pyplot, save
+from vr_ik.evaluation.plotting import legend_beside, pyplot, save
 from vr_ik.solvers.base import make_solver
 from vr_ik.solvers.kernel_solver import KernelSolver
 from vr_ik.types import Array, Task
@@ -165,7 +166,8 @@ def plots(figures: Figures, folder: Path) -> list[Path]:
         axis.set_xlabel('steps')
         axis.set_xscale('symlog', linthresh=10)
     axes[0].set_ylabel('f [cm^2]')
-    axes[0].legend()
+    legend_beside(axes[-1])
+    figure.suptitle(f'{TITLE}, Figures 3 to 5')
     return [save(figure, folder, f'{KEY}_convergence')]
 
 

@@ -33,7 +33,7 @@ from rich.table import Table
 from vr_ik.evaluation.bench_chains import ARM, SEED, TARGETS
 from vr_ik.evaluation.chain_work import chain_solver, run_targets, targets_in_reach
 from vr_ik.evaluation.paper import Column, comparison, Figures, Progress
-from vr_ik.evaluation.plotting import pyplot, save
+from vr_ik.evaluation.plotting import legend_beside, pyplot, save
 
 KEY = 'seed000'
 TITLE = 'Stolpe 2021'
@@ -96,7 +96,7 @@ def tables(figures: Figures) -> list[Table]:
 
 def plots(figures: Figures, folder: Path) -> list[Path]:
     """Draw Figure 15: iterations and time against the tolerance."""
-    figure = pyplot().figure(figsize=(10.0, 4.0))
+    figure = pyplot().figure(figsize=(11.0, 4.0))
     for i, (key, label) in enumerate((('iterations', 'iterations'), ('us', 'time [us]'))):
         axes = figure.add_subplot(1, 2, 1 + i)
         for k, (method, rows) in enumerate(figures.items()):
@@ -112,5 +112,6 @@ def plots(figures: Figures, folder: Path) -> list[Path]:
         axes.set_ylabel(label)
         if key == 'us':
             axes.set_yscale('log')
-        axes.legend(fontsize='small')
+    legend_beside(axes)
+    figure.suptitle(f'{TITLE}, Figure 15')
     return [save(figure, folder, f'{KEY}_figure_15')]

@@ -29,23 +29,18 @@ from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.objective import COMPOSITE, inertia_times, RESIDUAL, write_composites
 from vr_ik.kinematics.tree import COLUMN_BODY, COLUMN_DOF, Ints, Tree
 from vr_ik.solvers.box_step import FREE
+from vr_ik.solvers.joint_bounds import hold_pressed, wrap_blocked
 from vr_ik.solvers.solve_state import (
     advance,
-    CONVERGED,
-    copy,
-    errors_within,
     evaluate,
-    FAILED,
     final_status,
     has_posture,
-    hold_pressed,
     Problem,
     run,
-    take,
-    wrap_blocked,
     write_bounds,
     write_columns,
 )
+from vr_ik.solvers.solve_values import CONVERGED, copy, errors_within, FAILED, take
 from vr_ik.types import Array
 
 # Share of the slope that a step of the line search must gain (Armijo).

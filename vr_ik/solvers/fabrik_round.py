@@ -62,7 +62,7 @@ from vr_ik.solvers.joint_steps import (
     turn_joint,
 )
 from vr_ik.solvers.root_step import fit_root, write_root
-from vr_ik.solvers.solve_state import copy
+from vr_ik.solvers.solve_values import copy
 from vr_ik.types import Array
 
 # Share of a point's pull that a body's orientation has: it settles what the point leaves open.

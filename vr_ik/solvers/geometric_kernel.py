@@ -44,7 +44,7 @@ from vr_ik.solvers.geometric_state import (
 )
 from vr_ik.solvers.joint_steps import is_own
 from vr_ik.solvers.reach import is_nearest, is_out_of_reach
-from vr_ik.solvers.solve_state import (
+from vr_ik.solvers.solve_values import (
     CONVERGED,
     copy,
     errors_within,

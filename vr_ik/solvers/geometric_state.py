@@ -21,7 +21,7 @@ from vr_ik.kinematics.kernels import body_poses, compose
 from vr_ik.kinematics.objective import RESIDUAL, write_residuals
 from vr_ik.kinematics.tree import Ints, PARENT, Tree
 from vr_ik.solvers.hinge_moves import to_world
-from vr_ik.solvers.solve_state import take
+from vr_ik.solvers.solve_values import take
 from vr_ik.types import Array
 
 # Entries of Problem.settings.

@@ -32,20 +32,15 @@ from vr_ik.solvers.jacobian_steps import (
     write_normal_step,
     write_singular_step,
 )
-from vr_ik.solvers.solve_state import (
-    advance,
+from vr_ik.solvers.solve_state import advance, evaluate, linearize, Problem, run, write_columns
+from vr_ik.solvers.solve_values import (
     CONVERGED,
     copy,
     errors_within,
-    evaluate,
     FAILED,
     LIMITED,
-    linearize,
-    Problem,
-    run,
     STALLED,
     take,
-    write_columns,
 )
 from vr_ik.solvers.task_jacobian import TASK_ROWS, write_task_jacobian
 from vr_ik.types import Array

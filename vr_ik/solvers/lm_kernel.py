@@ -26,25 +26,20 @@ from typing import Any
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.solvers.box_step import bounded_step, FREE
 from vr_ik.solvers.clearance import add_clearances, clearance_cost
+from vr_ik.solvers.joint_bounds import wrap_blocked
 from vr_ik.solvers.lm_state import carve, Work
 from vr_ik.solvers.natural_start import GAIN, is_due, write_natural_start
 from vr_ik.solvers.solve_state import (
     advance,
-    CONVERGED,
-    copy,
-    errors_within,
     evaluate,
-    FAILED,
     has_posture,
-    LIMITED,
     linearize,
     predicted_gain,
     Problem,
     run,
-    STALLED,
-    wrap_blocked,
     write_bounds,
 )
+from vr_ik.solvers.solve_values import CONVERGED, copy, errors_within, FAILED, LIMITED, STALLED
 from vr_ik.types import Array
 
 _FULL_TURN = 2.0 * math.pi

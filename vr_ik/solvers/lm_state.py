@@ -19,7 +19,8 @@ from typing import NamedTuple
 from vr_ik.kinematics.compiled import inlined_kernel
 from vr_ik.kinematics.objective import COMPOSITE, RESIDUAL
 from vr_ik.kinematics.tree import Tree
-from vr_ik.solvers.solve_state import Problem, take
+from vr_ik.solvers.solve_state import Problem
+from vr_ik.solvers.solve_values import take
 from vr_ik.types import Array
 
 

@@ -32,18 +32,14 @@ from vr_ik.solvers.box_step import bounded_step
 from vr_ik.solvers.newton_model import write_definite_model
 from vr_ik.solvers.solve_state import (
     advance,
-    CONVERGED,
-    copy,
-    errors_within,
     evaluate,
-    FAILED,
     final_status,
     has_posture,
     predicted_gain,
     Problem,
     run,
-    take,
 )
+from vr_ik.solvers.solve_values import CONVERGED, copy, errors_within, FAILED, take
 from vr_ik.types import Array
 
 # In `settings`, after iterations and tolerances of position, orientation, step and cost.

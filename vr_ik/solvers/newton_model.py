@@ -33,14 +33,8 @@ from vr_ik.kinematics.curvature import (
 from vr_ik.kinematics.tree import FIRST_COLUMN, Ints
 from vr_ik.solvers.ball_joints import map_free_balls, MAPPED
 from vr_ik.solvers.box_step import factorize
-from vr_ik.solvers.solve_state import (
-    evaluate,
-    linearize,
-    Problem,
-    Work,
-    wrap_blocked,
-    write_bounds,
-)
+from vr_ik.solvers.joint_bounds import wrap_blocked
+from vr_ik.solvers.solve_state import evaluate, linearize, Problem, Work, write_bounds
 from vr_ik.solvers.svd import orthogonalize
 from vr_ik.types import Array
 

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""What the compiled solvers on pose tasks share: problem, model about q, start and result."""
+"""What the compiled solvers on pose tasks share: the problem, and its model about q."""
 
 from collections.abc import Callable
 import math
@@ -23,21 +23,21 @@ from vr_ik.kinematics.kernels import body_columns, body_poses
 from vr_ik.kinematics.objective import write_composites, write_normal_equations, write_residuals
 from vr_ik.kinematics.tree import Ints
 from vr_ik.solvers.ball_joints import turn_balls, turn_columns
-from vr_ik.solvers.box_step import AT_LOWER, AT_UPPER, FREE
+from vr_ik.solvers.joint_bounds import clamp, hold_pressed, retract
 from vr_ik.solvers.reach import is_out_of_reach
-from vr_ik.types import Array, Status
-
-CONVERGED = float(Status.CONVERGED)
-LIMITED = float(Status.LIMITED)
-STALLED = float(Status.STALLED)
-UNREACHABLE = float(Status.UNREACHABLE)
-FAILED = float(Status.FAILED)
-
-_FULL_TURN = 2.0 * math.pi
-# A joint of this range can take any angle; URDFs say 3.14 where they mean pi.
-_WHOLE_RANGE = _FULL_TURN - 0.01
-# A joint this near to its limit is at it [rad or m].
-_AT_BOUND = 1e-9
+from vr_ik.solvers.solve_values import (
+    CONVERGED,
+    errors_within,
+    FAILED,
+    LIMITED,
+    poses_finite,
+    shapes_fit,
+    STALLED,
+    UNREACHABLE,
+    write_result,
+    write_start,
+)
+from vr_ik.types import Array
 
 Work: TypeAlias = Any
 """The buffers of one solver, a NamedTuple of its own; what is needed here is taken by name."""
@@ -120,12 +120,6 @@ def run(
 
 
 @inlined_kernel
-def take(work: Array, start: int, rows: int, width: int) -> Array:
-    """Return a matrix in the work space."""
-    return work[start : start + rows * width].reshape((rows, width))
-
-
-@inlined_kernel
 def evaluate(p: Problem, w: Work, q: Array) -> float:
     """Write poses and residuals at q and return the cost, the pull to the posture included."""
     body_poses(p.body_ints, p.body_floats, q, w.poses)
@@ -200,40 +194,6 @@ def write_bounds(p: Problem, w: Work) -> None:
         w.upper[first_v + j] = p.joints[j, 1] - value
 
 
-@kernel
-def wrap_blocked(joints: Array, first_q: int, rhs: Array, q: Array) -> bool:
-    """Take joints pushed against a limit a full turn back, where their range holds that pose."""
-    first_v = rhs.shape[0] - joints.shape[0]
-    wrapped = False
-    for j in range(joints.shape[0]):
-        lower, upper = joints[j, 0], joints[j, 1]
-        if upper - lower < _WHOLE_RANGE:
-            continue
-        value, push = q[first_q + j], rhs[first_v + j]
-        if value >= upper and push > 0.0:
-            q[first_q + j] = max(value - _FULL_TURN, lower)
-            wrapped = True
-        elif value <= lower and push < 0.0:
-            q[first_q + j] = min(value + _FULL_TURN, upper)
-            wrapped = True
-    return wrapped
-
-
-@kernel
-def hold_pressed(rhs: Array, lower: Array, upper: Array, held: Array) -> bool:
-    """Mark the dofs that the gradient presses against a bound, and tell whether there are any."""
-    any_held = False
-    for dof in range(rhs.shape[0]):
-        held[dof] = FREE
-        if lower[dof] >= -_AT_BOUND and rhs[dof] < 0.0:
-            held[dof] = AT_LOWER
-            any_held = True
-        elif upper[dof] <= _AT_BOUND and rhs[dof] > 0.0:
-            held[dof] = AT_UPPER
-            any_held = True
-    return any_held
-
-
 @inlined_kernel
 def final_status(p: Problem, w: Work, resting: bool) -> float:
     """Tell success from a minimum at the joint limits, and that from any other end."""
@@ -266,127 +226,3 @@ def has_posture(p: Problem) -> bool:
         if p.joints[j, 3] > 0.0:
             return True
     return False
-
-
-@kernel
-def copy(source: Array, out: Array) -> None:
-    """Write the values of `source`."""
-    for i in range(source.shape[0]):
-        out[i] = source[i]
-
-
-@kernel
-def errors_within(residuals: Array, weights: Array, position: float, orientation: float) -> bool:
-    """Tell whether every task with a weight is within tolerance."""
-    for task in range(residuals.shape[0]):
-        r = residuals[task]
-        if weights[task, 0] > 0.0 and r[3] ** 2 + r[4] ** 2 + r[5] ** 2 > position * position:
-            return False
-        if weights[task, 1] > 0.0 and r[6] ** 2 + r[7] ** 2 + r[8] ** 2 > orientation**2:
-            return False
-    return True
-
-
-@kernel
-def _all_finite(values: Array) -> bool:
-    for value in values:
-        if not math.isfinite(value):
-            return False
-    return True
-
-
-@kernel
-def poses_finite(poses: Array) -> bool:
-    """Tell whether all entries of poses (m, 4, 4) that matter are numbers."""
-    for i in range(poses.shape[0]):
-        for row in range(3):
-            if not _all_finite(poses[i, row]):
-                return False
-    return True
-
-
-@kernel
-def retract(q: Array, step: Array, first_q: int, out: Array) -> None:
-    """Write q moved by a tangent step; a floating root turns along the exponential map."""
-    n_joints = q.shape[0] - first_q
-    first_v = step.shape[0] - n_joints
-    for j in range(n_joints):
-        out[first_q + j] = q[first_q + j] + step[first_v + j]
-    if first_q == 0:
-        return
-    x, y, z, w = q[3], q[4], q[5], q[6]
-    vx, vy, vz = step[0], step[1], step[2]
-    # v + 2 u x (u x v + w v) turns v by the quaternion (u, w).
-    tx = y * vz - z * vy + w * vx
-    ty = z * vx - x * vz + w * vy
-    tz = x * vy - y * vx + w * vz
-    out[0] = q[0] + vx + 2.0 * (y * tz - z * ty)
-    out[1] = q[1] + vy + 2.0 * (z * tx - x * tz)
-    out[2] = q[2] + vz + 2.0 * (x * ty - y * tx)
-    angle = math.sqrt(step[3] ** 2 + step[4] ** 2 + step[5] ** 2)
-    scale = math.sin(0.5 * angle) / angle if angle > 1e-9 else 0.5
-    a, b, c, d = scale * step[3], scale * step[4], scale * step[5], math.cos(0.5 * angle)
-    qx = w * a + x * d + y * c - z * b
-    qy = w * b - x * c + y * d + z * a
-    qz = w * c + x * b - y * a + z * d
-    qw = w * d - x * a - y * b - z * c
-    inverse = 1.0 / math.sqrt(qx * qx + qy * qy + qz * qz + qw * qw)
-    out[3] = qx * inverse
-    out[4] = qy * inverse
-    out[5] = qz * inverse
-    out[6] = qw * inverse
-
-
-@kernel
-def shapes_fit(task_bodies: Ints, targets: Array, q_start: Array, values: Array) -> bool:
-    """Tell whether targets and q_start have the shapes that the solver was made for."""
-    tasks = task_bodies.shape[0]
-    return targets.shape == (tasks, 4, 4) and q_start.shape[0] == values.shape[0] - 3 - 2 * tasks
-
-
-@kernel
-def clamp(q: Array, first_q: int, joints: Array) -> None:
-    """Bring every joint within its limits; one of more than a full turn goes round."""
-    for j in range(joints.shape[0]):
-        lower, upper = joints[j, 0], joints[j, 1]
-        value = q[first_q + j]
-        if upper - lower >= _WHOLE_RANGE:
-            if value > upper + _AT_BOUND:
-                value -= _FULL_TURN
-            elif value < lower - _AT_BOUND:
-                value += _FULL_TURN
-        q[first_q + j] = min(max(value, lower), upper)
-
-
-@kernel
-def write_start(q_start: Array, first_q: int, joints: Array, q: Array) -> bool:
-    """Write a valid start: within limits, unit quaternion; False where q_start is not finite."""
-    finite = _all_finite(q_start)
-    for i in range(q.shape[0]):
-        q[i] = q_start[i] if finite else 0.0
-    if first_q == 7:
-        norm = math.sqrt(q[3] ** 2 + q[4] ** 2 + q[5] ** 2 + q[6] ** 2)
-        if norm < 1e-9:
-            q[6] = 1.0
-            norm = 1.0
-        for i in range(3, 7):
-            q[i] /= norm
-    for j in range(joints.shape[0]):
-        q[first_q + j] = min(max(q[first_q + j], joints[j, 0]), joints[j, 1])
-    return finite
-
-
-@kernel
-def write_result(
-    q: Array, status: float, iterations: int, cost: float, residuals: Array, values: Array
-) -> None:
-    """Write q, status, iterations, cost and errors, as `SolveResult` reads them."""
-    nq = q.shape[0]
-    copy(q, values)
-    values[nq] = status
-    values[nq + 1] = iterations
-    values[nq + 2] = cost
-    for task in range(residuals.shape[0]):
-        r = residuals[task]
-        values[nq + 3 + 2 * task] = math.sqrt(r[3] ** 2 + r[4] ** 2 + r[5] ** 2)
-        values[nq + 4 + 2 * task] = math.sqrt(r[6] ** 2 + r[7] ** 2 + r[8] ** 2)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from vr_ik.kinematics.compiled import inlined_kernel
 from vr_ik.kinematics.tree import Ints
-from vr_ik.solvers.solve_state import take
+from vr_ik.solvers.solve_values import take
 from vr_ik.types import Array
 
 # Columns of Arm.joints.
