@@ -31,7 +31,7 @@ from vr_ik.config import (
     TrackerConfig,
 )
 from vr_ik.config_fields import Config, Param, param, parameters
-from vr_ik.config_file import load_config
+from vr_ik.config_file import load_config, namespaces
 from vr_ik.config_texts import key_values, option_map
 from vr_ik.errors import VrIkError
 
@@ -253,7 +253,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_parameter_file_is_read_as_ros_reads_it(tmp_path: Path) -> None:
-    """Sections for all nodes first, then the node's own, in any namespace."""
+    """Sections for all nodes first, then the node's own, in the namespace that it is in."""
     path = write(
         tmp_path,
         """
@@ -311,5 +311,6 @@ def test_a_missing_file_is_refused_with_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize('path', sorted(CONFIG_FOLDER.glob('*.yaml')), ids=lambda path: path.name)
 @pytest.mark.parametrize(('node_name', 'cls'), CONFIGS)
 def test_the_files_of_the_package_are_valid(path: Path, node_name: str, cls: type[Config]) -> None:
-    """Every file in config/ can be given to every node."""
-    load_config(cls, path, node_name)
+    """Every file in config/ can be given to every node, in the namespaces that it has."""
+    for namespace in namespaces(path, (node_name,)):
+        load_config(cls, path, node_name, namespace)

@@ -44,16 +44,19 @@ def load_config(
     cls: type[ConfigT], path: Path | str, node_name: str, namespace: str | None = None
 ) -> ConfigT:
     """
-    Return the configuration that a parameter file gives to a node in a namespace; None: in any.
+    Return the configuration that a parameter file gives to a node in a namespace.
 
+    Without a namespace it is the only one that the file has the node in (`only_namespace`).
     Sections for all nodes (`/**`) come first, then the node's own. In the former, parameters
     of this package's other nodes are passed over; a name that nobody knows is an error.
     """
     for_all: dict[str, Any] = {}
     own: dict[str, Any] = {}
+    if namespace is None:
+        namespace = only_namespace(path, node_name)
     try:
         for node, values in _sections(_read(Path(path)), ''):
-            if namespace is not None and not _is_for(node, f'{namespace}/{node_name}'):
+            if not _is_for(node, f'{namespace}/{node_name}'):
                 continue
             name = node.rpartition('/')[2]
             if name in _FOR_ALL_NODES:
@@ -81,6 +84,34 @@ def namespaces(path: Path | str, node_names: Collection[str]) -> tuple[str, ...]
     except VrIkError as error:
         raise ConfigError(f'{path}: {error}') from error
     return tuple(found) or ('',)
+
+
+def only_namespace(path: Path | str, node_name: str) -> str:
+    """Return the namespace that a file has a node in; raise `ConfigError` for one with several."""
+    found = namespaces(path, (node_name,))
+    if len(found) > 1:
+        choices = ', '.join(namespace or '/' for namespace in found)
+        raise ConfigError(
+            f'{path} has {node_name} in several namespaces; choose one (--namespace): {choices}.'
+        )
+    return found[0]
+
+
+def check_namespace(path: Path | str, node_name: str, namespace: str) -> None:
+    """Raise `ConfigError` where a file has the node in other namespaces alone.
+
+    ROS 2 would pass over all that stands there.
+    """
+    try:
+        nodes = [node for node, _ in _sections(_read(Path(path)), '')]
+    except VrIkError as error:
+        raise ConfigError(f'{path}: {error}') from error
+    own = [node for node in nodes if node.rpartition('/')[2] == node_name]
+    if own and not any(_is_for(node, f'{namespace}/{node_name}') for node in own):
+        raise ConfigError(
+            f'{path} has no section that holds for {node_name} in the namespace '
+            f"'{namespace or '/'}'; it has {', '.join(own)}."
+        )
 
 
 def _is_for(section: str, node: str) -> bool:

@@ -21,9 +21,8 @@ from typing import Annotated
 import typer
 
 from vr_ik.cli.files import check_writable, write_text
+from vr_ik.cli.settings import ConfigFile, Namespace, user_config
 from vr_ik.cli.solve import tell_lost
-from vr_ik.config import SolverConfig
-from vr_ik.config_file import load_config
 from vr_ik.errors import VrIkError
 
 
@@ -35,10 +34,8 @@ def calibrate(
     user: Annotated[
         str | None, typer.Option(metavar='NAME', help='Keep the result under this name.')
     ] = None,
-    config_file: Annotated[
-        Path | None,
-        typer.Option('--config', metavar='FILE', help='Parameters of solver_node, for frames.'),
-    ] = None,
+    config_file: ConfigFile = None,
+    namespace: Namespace = None,
     refine: Annotated[
         bool, typer.Option(help='Improve bone lengths and offsets by all motion in the bag.')
     ] = True,
@@ -59,9 +56,7 @@ def calibrate(
     from vr_ik.calibration.refine import refine as refine_by
     from vr_ik.io.bags import read_tracking
 
-    config = (
-        load_config(SolverConfig, config_file, 'solver_node') if config_file else SolverConfig()
-    )
+    config, _ = user_config(config_file, namespace)
     folder = Path(config.users_folder) if config.users_folder else storage.default_folder()
     if listing:
         typer.echo('\n'.join(storage.users(folder)) or f"No users in '{folder}'.")

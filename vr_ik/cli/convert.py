@@ -19,7 +19,15 @@ from typing import Annotated
 
 import typer
 
-from vr_ik.cli.solve import ConfigFile, solver_settings, SolverName, tell_lost, UserName
+from vr_ik.cli.settings import (
+    ConfigFile,
+    Namespace,
+    SolverName,
+    user_config,
+    UserName,
+    with_calibration,
+)
+from vr_ik.cli.solve import tell_lost
 
 
 def convert(
@@ -29,6 +37,7 @@ def convert(
     ],
     solver: SolverName = None,
     config_file: ConfigFile = None,
+    namespace: Namespace = None,
     user: UserName = None,
 ) -> None:
     """Convert motion between bags, BVH and CSV; the suffixes tell what to do.
@@ -39,7 +48,8 @@ def convert(
     # Imported late: numba takes a second, which the other commands need not wait for.
     from vr_ik.offline.convert import convert as convert_motion
 
-    config, calibration = solver_settings(config_file, solver, user)
-    done, lost = convert_motion(source, target, config, calibration)
+    config, space = user_config(config_file, namespace)
+    config, calibration = with_calibration(config, solver, user)
+    done, lost = convert_motion(source, target, config, calibration, space)
     typer.echo(done)
     tell_lost(source, lost)

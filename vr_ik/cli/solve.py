@@ -26,22 +26,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 import typer
 
 from vr_ik.cli.files import check_writable, make_folder, write_text
-from vr_ik.config import replace, SolverConfig
-from vr_ik.config_file import load_config
+from vr_ik.cli.settings import (
+    ConfigFile,
+    Namespace,
+    SolverName,
+    user_config,
+    UserName,
+    with_calibration,
+)
 from vr_ik.errors import VrIkError
 from vr_ik.interruption import Interruption
-
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option('--config', metavar='FILE', help='ROS 2 parameter file, for solver_node.'),
-]
-SolverName = Annotated[
-    str | None, typer.Option('--solver', metavar='NAME', help="Solver, instead of the file's.")
-]
-UserName = Annotated[
-    str | None,
-    typer.Option('--user', metavar='NAME', help='Whose calibration to use (`vr_ik calibrate`).'),
-]
 
 
 def solve(
@@ -57,6 +51,7 @@ def solve(
     ],
     solver: SolverName = None,
     config_file: ConfigFile = None,
+    namespace: Namespace = None,
     user: UserName = None,
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write the figures to a file.')
@@ -66,6 +61,7 @@ def solve(
 
     The new bag has all topics of the old one, unchanged, and joint_states, the root on /tf,
     robot_description and diagnostics. What an earlier solve has put there is replaced.
+    Of several users one is solved for, in his namespace: the next may be so in the new bag.
     """
     # Imported late: numba takes a second, which the other commands need not wait for.
     from vr_ik.offline.many import figures, solve_all
@@ -73,8 +69,9 @@ def solve(
 
     if json_file is not None:
         check_writable(json_file)
-    config, calibration = solver_settings(config_file, solver, user)
-    jobs = _jobs(bags, output)
+    config, space = user_config(config_file, namespace)
+    config, calibration = with_calibration(config, solver, user)
+    jobs = _jobs(bags, output, space)
     outcomes: list[Any] = []
     started_s = time.perf_counter()
     with Interruption() as interruption, _progress() as progress:
@@ -102,35 +99,20 @@ def solve(
         raise VrIkError('\nvr_ik: '.join(errors))
 
 
-def solver_settings(
-    config_file: Path | None, solver: str | None, user: str | None
-) -> tuple[SolverConfig, Any]:
-    """Return the configuration of a solve, and the calibration where a user is named."""
-    from vr_ik.calibration import storage
-
-    config = (
-        load_config(SolverConfig, config_file, 'solver_node') if config_file else SolverConfig()
-    )
-    changes = {'solver': solver, 'user': user}
-    config = replace(config, {name: text for name, text in changes.items() if text is not None})
-    folder = Path(config.users_folder) if config.users_folder else storage.default_folder()
-    return config, storage.load(config.user, folder) if config.user else None
-
-
-def _jobs(bags: list[Path], output: Path) -> list[Any]:
+def _jobs(bags: list[Path], output: Path, namespace: str | None) -> list[Any]:
     """Return what to solve; of several bags, each gets its own name below the output."""
     from vr_ik.io.bag_writer import check_free
     from vr_ik.offline.many import Job
 
     check_free(output)
     if len(bags) == 1:
-        return [Job(bags[0], output)]
+        return [Job(bags[0], output, namespace)]
     names = [bag.absolute().name for bag in bags]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise VrIkError(f"Several bags are named '{twice[0]}'; solve them one by one.")
     make_folder(output)
-    return [Job(bag, output / name) for bag, name in zip(bags, names, strict=True)]
+    return [Job(bag, output / name, namespace) for bag, name in zip(bags, names, strict=True)]
 
 
 def _progress() -> Progress:

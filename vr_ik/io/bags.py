@@ -53,7 +53,7 @@ def read_tracking(path: Path, config: SolverConfig) -> Tracking:
     frames: list[TrackingFrame] = []
     unread = rejected = 0
     with Bag(path) as bag:
-        tf = tf_topic(path, bag.topics)
+        tf = tf_topic(path, bag.topics).name
         messages = (in_our_layout(data) for topic, _, data in bag.messages() if topic.name == tf)
         while several := list(islice(messages, _AT_ONCE)):
             for devices in reader.read_many(JoinedMessages.of(several)):
@@ -92,7 +92,7 @@ def no_devices(path: Path, config: SolverConfig) -> VrIkError:
     """Return an error for a bag without devices that says what is there, and what should be."""
     pairs: set[tuple[str, str]] = set()
     with Bag(path) as bag:
-        tf = tf_topic(path, bag.topics)
+        tf = tf_topic(path, bag.topics).name
         messages = (data for topic, _, data in bag.messages() if topic.name == tf)
         for message in islice(messages, _LOOKED_THROUGH):
             pairs.update(_frame_pairs(message))
@@ -112,19 +112,15 @@ def _frame_pairs(message: bytes) -> set[tuple[str, str]]:
     return {(t.header.frame_id, t.child_frame_id) for t in content.transforms}
 
 
-def tf_topic(path: Path, topics: Sequence[Topic]) -> str:
+def tf_topic(path: Path, topics: Sequence[Topic]) -> Topic:
     """Return the topic that moving frames are on: /tf, or else the only one of its type."""
-    moving = sorted(
-        {t.name for t in topics if t.type == TF_TYPE and not t.name.endswith('tf_static')}
-    )
-    if _TF in moving:
-        return _TF
-    if len(moving) == 1:
-        return moving[0]
+    moving = {t.name: t for t in topics if t.type == TF_TYPE and not t.name.endswith('tf_static')}
+    if _TF in moving or len(moving) == 1:
+        return moving.get(_TF) or next(iter(moving.values()))
     if moving:
         raise VrIkError(
             f"The bag '{path}' has no topic {_TF}, but several others of type {TF_TYPE}: "
-            f'{", ".join(moving)}. Record one user a bag.'
+            f'{", ".join(sorted(moving))}. Record one user a bag.'
         )
     listed = ', '.join(sorted({t.name for t in topics})) or 'none at all'
     raise VrIkError(

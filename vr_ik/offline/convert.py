@@ -42,9 +42,13 @@ _PAUSE_NS = 2_000_000_000
 
 
 def convert(
-    source: Path, target: Path, config: SolverConfig, calibration: Calibration | None
+    source: Path,
+    target: Path,
+    config: SolverConfig,
+    calibration: Calibration | None,
+    namespace: str | None = None,
 ) -> tuple[str, tuple[str, ...]]:
-    """Convert a file or bag to what the target's suffix says.
+    """Convert a file or bag, in it the user of a namespace, to what the target's suffix says.
 
     Returns what was done and what could not be read, both in words.
     """
@@ -53,7 +57,7 @@ def convert(
     if source.suffix != '.bvh' and not is_bag(source):
         raise VrIkError(f"'{source}' is neither a bag nor a .bvh file.")
     if target.suffix in writers:
-        motion = read_motion(source, config, calibration)
+        motion = read_motion(source, config, calibration, namespace)
         done = writers[target.suffix](target, motion)
         return done, motion.lost
     if target.suffix:

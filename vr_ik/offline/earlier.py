@@ -15,6 +15,7 @@
 """Finds in a bag what an earlier solve has put there, to be replaced by a new one."""
 
 from functools import cache
+import re
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from vr_ik.io.bag_topics import DIAGNOSTICS_TYPE, JOINT_STATE_TYPE, STRING_TYPE,
 from vr_ik.io.body_cdr import JointStateEncoder
 from vr_ik.kinematics.urdf import read_urdf
 
-SOLVER_NAME = 'solver_node'
+_SOLVER = 'solver_node'
 """Diagnostics of this node are those of a solve."""
+_NAMESPACES = re.compile(r'([A-Za-z_]\w*/)+', re.ASCII)
 _HUMAN = b'<robot name="human">'
 _NAMES_AT = 12
 """Where in a JointState the stamp is over."""
@@ -53,19 +55,28 @@ def human_links() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for links in names for name in links))
 
 
-def namespaces(tf: str, frame_prefix: str) -> frozenset[str]:
-    """Return where a user's topics are: beside his TF, or in the namespace named as his prefix."""
-    return frozenset((tf.rsplit('/', 1)[0], f'/{frame_prefix}'.rstrip('/')))
+def user_namespace(namespace: str | None, tf: str, frame_prefix: str) -> str:
+    """Return where a user's topics are: '' for the root, or '/anna'.
+
+    Where it is not told: beside his TF or, where TF is everybody's, in the namespace that his
+    frames are named by.
+    """
+    if namespace is not None:
+        return namespace
+    beside = tf.rpartition('/')[0]
+    if beside or _NAMESPACES.fullmatch(frame_prefix) is None:
+        return beside
+    return f'/{frame_prefix}'.rstrip('/')
 
 
-def is_of_a_solve(topic: Topic, message: bytes, spaces: frozenset[str]) -> bool:
+def is_of_a_solve(topic: Topic, message: bytes, namespace: str) -> bool:
     """Tell whether a message, other than one of TF, is what a user's solver says of his body.
 
-    Another user, in namespaces other than these, keeps what he has.
+    Another user, in another namespace, keeps what he has.
     """
     if topic.type == DIAGNOSTICS_TYPE:
-        return _is_of_solver(message, spaces)
-    if topic.name.rsplit('/', 1)[0] not in spaces:
+        return _is_of_solver(message, namespace)
+    if topic.name.rpartition('/')[0] != namespace:
         return False
     if topic.type == JOINT_STATE_TYPE:
         return any(
@@ -77,14 +88,18 @@ def is_of_a_solve(topic: Topic, message: bytes, spaces: frozenset[str]) -> bool:
     return False
 
 
-def _is_of_solver(message: bytes, spaces: frozenset[str]) -> bool:
-    """Tell whether all lines of diagnostics are of the solver node in one of the namespaces."""
-    if SOLVER_NAME.encode() not in message:
+def solver_name(namespace: str) -> str:
+    """Return the name of the solver node in a namespace, as diagnostics have it."""
+    return f'{namespace}/{_SOLVER}'.lstrip('/')
+
+
+def _is_of_solver(message: bytes, namespace: str) -> bool:
+    """Tell whether all lines of diagnostics are of the solver node in a namespace."""
+    if _SOLVER.encode() not in message:
         return False
     try:
         content: Any = typestore().deserialize_cdr(message, DIAGNOSTICS_TYPE)
     except Exception:  # bytes of whatever kind, which the library's generated code trips over
         return False
     nodes = {line.name.split(':')[0].lstrip('/') for line in content.status}
-    ours = {f'{space}/{SOLVER_NAME}'.lstrip('/') for space in spaces}
-    return bool(nodes) and nodes <= {SOLVER_NAME, *ours}
+    return nodes == {solver_name(namespace)}

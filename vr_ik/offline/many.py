@@ -36,10 +36,11 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Job:
-    """A bag to solve."""
+    """A bag to solve, for the user in a namespace, as `solve_bag` does."""
 
     source: Path
     target: Path
+    namespace: str | None = None
 
 
 Report = Callable[[int, float], None]
@@ -110,7 +111,7 @@ def _solve(
     progress: Callable[[float], None],
 ) -> Solved | VrIkError:
     try:
-        return solve_bag(job.source, job.target, config, calibration, progress)
+        return solve_bag(job.source, job.target, config, calibration, progress, job.namespace)
     except VrIkError as error:
         # Without its cause, which may not pass from one process to another.
         return VrIkError(str(error))

@@ -34,7 +34,7 @@ from vr_ik.io.bag_topics import JOINT_STATE_TYPE, STRING_TYPE, typestore
 from vr_ik.io.bags import in_our_layout, read_tracking, tf_topic, unused
 from vr_ik.io.tf_cdr import DeviceReader, JoinedMessages
 from vr_ik.math.rotations import quaternion_from_matrix
-from vr_ik.offline.earlier import is_of_a_solve, namespaces
+from vr_ik.offline.earlier import is_of_a_solve, user_namespace
 from vr_ik.pipeline import Pipeline
 from vr_ik.types import Array
 
@@ -72,14 +72,20 @@ class Motion:
         return frame_time_s, even
 
 
-def read_motion(path: Path, config: SolverConfig, calibration: Calibration | None) -> Motion:
+def read_motion(
+    path: Path,
+    config: SolverConfig,
+    calibration: Calibration | None,
+    namespace: str | None = None,
+) -> Motion:
     """Return the body of a solved bag as it is; of another bag, or of a BVH file, solved now.
 
-    The body of a BVH file is measured in its T-pose.
+    The body of a BVH file is measured in its T-pose. In a bag the body is in a namespace, as
+    `solve_bag` has it.
     """
     if path.suffix == '.bvh':
         return _of_mocap(path, config, calibration)
-    motion = _of_solved_bag(path, config)
+    motion = _of_solved_bag(path, config, namespace)
     return _of_tracking(path, config, calibration) if motion is None else motion
 
 
@@ -110,7 +116,7 @@ def _of_tracking(path: Path, config: SolverConfig, calibration: Calibration | No
     )
 
 
-def _of_solved_bag(path: Path, config: SolverConfig) -> Motion | None:
+def _of_solved_bag(path: Path, config: SolverConfig, namespace: str | None) -> Motion | None:
     """Return what a solve has left in a bag; None where there is no human body in it."""
     urdf, names = '', ()
     joints: dict[int, Array] = {}
@@ -120,8 +126,8 @@ def _of_solved_bag(path: Path, config: SolverConfig) -> Motion | None:
     with Bag(path) as bag:
         if not any(topic.type == JOINT_STATE_TYPE for topic in bag.topics):
             return None
-        tf = tf_topic(path, bag.topics)
-        spaces = namespaces(tf, config.frame_prefix)
+        tf = tf_topic(path, bag.topics).name
+        space = user_namespace(namespace, tf, config.frame_prefix)
         messages = bag.messages()
         while several := list(islice(messages, _AT_ONCE)):
             tf_messages = [in_our_layout(data) for topic, _, data in several if topic.name == tf]
@@ -129,7 +135,7 @@ def _of_solved_bag(path: Path, config: SolverConfig) -> Motion | None:
                 if poses is not None and poses.names:
                     roots[poses.stamps_ns[0]] = poses.poses[0]
             for topic, _, data in several:
-                if topic.name == tf or not is_of_a_solve(topic, data, spaces):
+                if topic.name == tf or not is_of_a_solve(topic, data, space):
                     continue
                 content: Any = typestore().deserialize_cdr(data, topic.type)
                 if topic.type == STRING_TYPE:

@@ -18,7 +18,7 @@ from typing import Any
 
 from vr_ik.health import figure, gravest, Health, Hysteresis
 from vr_ik.io.bag_topics import DIAGNOSTICS_TYPE, typestore
-from vr_ik.offline.earlier import SOLVER_NAME
+from vr_ik.offline.earlier import solver_name
 from vr_ik.pipeline import Solution
 from vr_ik.solver_report import BETTER_REPORTS, SolverReport
 
@@ -28,8 +28,9 @@ _PERIOD_NS = 1_000_000_000
 class MotionReport:
     """Counts solved frames; unlike the live node's, it has no times of the machine in it."""
 
-    def __init__(self) -> None:
-        """Begin with no frame."""
+    def __init__(self, namespace: str = '') -> None:
+        """Begin with no frame, of a user in a namespace."""
+        self._name = f'{solver_name(namespace)}: solver'
         self._since_ns: int | None = None
         self._solved = SolverReport()
         self._hysteresis = Hysteresis(BETTER_REPORTS)
@@ -47,17 +48,17 @@ class MotionReport:
         now = gravest(self._solved.findings(seconds), otherwise='solving')
         values = self._solved.values(seconds) | totals
         self._since_ns, self._solved = stamp_ns, SolverReport()
-        return _serialized(stamp_ns, self._hysteresis.show(now), values)
+        return _serialized(stamp_ns, self._name, self._hysteresis.show(now), values)
 
 
-def _serialized(stamp_ns: int, health: Health, values: dict[str, object]) -> bytes:
+def _serialized(stamp_ns: int, name: str, health: Health, values: dict[str, object]) -> bytes:
     types: dict[str, Any] = dict(typestore().types)
     seconds, nanoseconds = divmod(stamp_ns, 1_000_000_000)
     stamp = types['builtin_interfaces/msg/Time'](sec=seconds, nanosec=nanoseconds)
     pair = types['diagnostic_msgs/msg/KeyValue']
     line = types['diagnostic_msgs/msg/DiagnosticStatus'](
         level=int(health.level),
-        name=f'{SOLVER_NAME}: solver',
+        name=name,
         message=health.text,
         hardware_id='',
         values=[pair(key=key, value=figure(value)) for key, value in values.items()],

@@ -32,7 +32,6 @@ from vr_ik.io.bag_topics import (
     JOINT_STATE_TYPE,
     known_topic,
     STRING_TYPE,
-    TF_TYPE,
     Topic,
     typestore,
 )
@@ -41,7 +40,7 @@ from vr_ik.io.bags import in_our_layout, no_devices, tf_topic, unused
 from vr_ik.io.body_cdr import BodyFramesEncoder, JointStateEncoder
 from vr_ik.io.tf_cdr import DeviceReader, JoinedMessages, LinkReader
 from vr_ik.io.tf_cdr_writer import FrameEncoder
-from vr_ik.offline.earlier import human_links, is_of_a_solve, namespaces
+from vr_ik.offline.earlier import human_links, is_of_a_solve, user_namespace
 from vr_ik.offline.report import MotionReport
 from vr_ik.pipeline import Pipeline, Solution
 from vr_ik.types import TrackingFrame
@@ -76,16 +75,20 @@ def solve_bag(
     config: SolverConfig,
     calibration: Calibration | None,
     progress: Progress,
+    namespace: str | None = None,
 ) -> Solved:
     """Write a bag with all that is in `source` and the solved body; raise `VrIkError` if not.
 
-    Solves as `solver_node` does with this configuration, and to the same numbers.
+    Solves as `solver_node` does with this configuration in a namespace ('' or '/anna'; None: by
+    the bag and the prefix of frames), to the same numbers.
     """
     pipeline = Pipeline(config, calibration)
     warm_up(pipeline, config)
     started_s = time.perf_counter()
     with Bag(source) as bag, BagWriter(target) as writer:
-        solving = _Solving(pipeline, config, tf_topic(source, bag.topics), bag.topics, writer)
+        tf = tf_topic(source, bag.topics)
+        space = user_namespace(namespace, tf.name, config.frame_prefix)
+        solving = _Solving(pipeline, config, tf, space, writer)
         for topic in bag.topics:
             writer.add(topic)
         read_bytes = 0
@@ -115,8 +118,8 @@ class _Solving:
         self,
         pipeline: Pipeline,
         config: SolverConfig,
-        tf: str,
-        topics: list[Topic],
+        tf: Topic,
+        namespace: str,
         writer: BagWriter,
     ) -> None:
         self.frames = self.motion_ns = self.replaced = 0
@@ -125,7 +128,7 @@ class _Solving:
         self._pipeline = pipeline
         self._writer = writer
         self._frame_solver = FrameSolver()
-        self._report = MotionReport()
+        self._report = MotionReport(namespace)
         self._last_ns: int | None = None
         self._is_described = False
         self._devices = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
@@ -139,22 +142,22 @@ class _Solving:
             config.frame_prefix + config.body_prefix,
             config.publish_link_tf,
         )
-        # A user in a namespace has all topics there, as the node has.
-        space = tf.rsplit('/', 1)[0]
-        self._tf_name = tf
-        self._spaces = namespaces(tf, config.frame_prefix)
-        self._tf = next(topic for topic in topics if topic.name == tf and topic.type == TF_TYPE)
-        self._joint_states = known_topic(f'{space}/joint_states', JOINT_STATE_TYPE, depth=10)
+        self._tf = tf
+        # A user in a namespace has all other topics there, as the node has.
+        self._namespace = namespace
+        self._joint_states = known_topic(f'{namespace}/joint_states', JOINT_STATE_TYPE, depth=10)
         self._diagnostics = known_topic('/diagnostics', DIAGNOSTICS_TYPE, depth=10)
-        self._description = known_topic(f'{space}/robot_description', STRING_TYPE, 1, latched=True)
+        self._description = known_topic(
+            f'{namespace}/robot_description', STRING_TYPE, 1, latched=True
+        )
 
     def lost(self) -> list[str]:
         """Return what of the messages could not be used, in words."""
-        return unused(self._tf_name, self._unread, self._rejected, self._unsolved)
+        return unused(self._tf.name, self._unread, self._rejected, self._unsolved)
 
     def take(self, messages: list[tuple[Topic, int, bytes]]) -> None:
         """Solve what is in some messages, in their order, and write it all."""
-        tf_at = [i for i, (topic, _, _) in enumerate(messages) if topic.name == self._tf_name]
+        tf_at = [i for i, (topic, _, _) in enumerate(messages) if topic.name == self._tf.name]
         joined = JoinedMessages.of([in_our_layout(messages[i][2]) for i in tf_at])
         replaced = {i for i, message in enumerate(messages) if self._is_replaced(*message)}
         solutions: list[tuple[int, Solution]] = []
@@ -177,7 +180,7 @@ class _Solving:
         self._write(messages, replaced, solutions)
 
     def _is_replaced(self, topic: Topic, log_ns: int, data: bytes) -> bool:
-        return topic.name != self._tf_name and is_of_a_solve(topic, data, self._spaces)
+        return topic.name != self._tf.name and is_of_a_solve(topic, data, self._namespace)
 
     def _write(
         self,
