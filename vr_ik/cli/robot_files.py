@@ -24,16 +24,28 @@ _FOLDER = Path('config', 'robots')
 _SECTION = 'teleop_node:'
 
 
+def robot_names() -> tuple[str, ...]:
+    """Return the robots with an arm to lead."""
+    return tuple(sorted(_led()))
+
+
 def robot_file(name: str) -> Path:
     """Return the file of a robot with an arm to lead; an unknown name lists the known ones."""
-    files = {path.stem: path for folder in reversed(_folders()) for path in folder.glob('*.yaml')}
-    known = {stem: path for stem, path in files.items() if _SECTION in path.read_text()}
+    known = _led()
     if name in known:
         return known[name]
-    if name in files:
+    if name in _files():
         names = ', '.join(sorted(known))
         raise ConfigError(f"The robot '{name}' has no arm to be led; these have: {names}.")
     raise UnknownNameError('robot', name, known)
+
+
+def _led() -> dict[str, Path]:
+    return {name: path for name, path in _files().items() if _SECTION in path.read_text()}
+
+
+def _files() -> dict[str, Path]:
+    return {path.stem: path for folder in reversed(_folders()) for path in folder.glob('*.yaml')}
 
 
 def _folders() -> list[Path]:

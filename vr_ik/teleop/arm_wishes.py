@@ -51,8 +51,10 @@ from vr_ik.types import Array
 
 # A radian of the tip's turn counts as much as this many metres of its way.
 _LEVER_M = 0.3
-# Rate at which what is left of the error is made up for [1/s].
-_GAIN = 40.0
+# Rate at which what is left of the error is made up for [1/s], and near singularities, where a
+# stretched arm would swing.
+_GAIN = 60.0
+_SINGULAR_GAIN = 30.0
 # Errors count up to this: beyond, the linear model says little [m].
 _FAR_M = 0.2
 # mu, far from singularities.
@@ -276,7 +278,7 @@ def write_wishes(
     if not factorize(arm.paths, w.matrix, w.damping, w.held, w.factor):
         return False
     solve_factored(arm.paths, w.factor, w.step)
-    gain = _GAIN
+    gain = _GAIN - near * (_GAIN - _SINGULAR_GAIN)
     for j in range(n):
         gain = min(gain, math.sqrt(arm.joints[j, ACCELERATION] / max(abs(w.step[j]), 1e-12)))
     _write_rhs(w, wishes, gain, seconds)

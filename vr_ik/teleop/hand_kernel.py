@@ -26,11 +26,10 @@ SMOOTH, RAW, EXPECTED, TWIST = 0, 1, 2, 3
 FINE, JUMPED, BAD = 0, 1, 2
 
 # How much of a frame's surprise goes into pose and velocity: a critically damped g-h filter
-# (E. Brookner, "Tracking and Kalman filtering made easy", 1998, section 1.2.6) that forgets half
-# of the past in each frame. It lags behind no steady motion, and halves a tracker's trembling.
-_MEMORY = 0.5
-_POSE_SHARE = 1.0 - _MEMORY**2
-_VELOCITY_SHARE = (1.0 - _MEMORY) ** 2
+# (E. Brookner, "Tracking and Kalman filtering made easy", 1998, section 1.2.6). It forgets by
+# time, not by frames, which come at odd times from a busy machine. It lags behind no steady
+# motion, and dampens a tracker's trembling.
+_MEMORY_S = 0.0121
 # Two frames this near to each other, or in the wrong order, tell nothing of the velocity [s].
 _LEAST_FRAME_S = 1e-4
 # Devices' rotations are made from quaternions in double precision; this is far outside.
@@ -114,7 +113,8 @@ def observe(state: Array, pose: Array, seconds: float, jump_m: float, jump_rad: 
     surprise[3:] = turn_between(expected, pose)
     for i in range(3):
         surprise[i] = pose[i, 3] - expected[i, 3]
-    write_moved(expected, surprise, _POSE_SHARE, state[SMOOTH])
+    kept = math.exp(-seconds / _MEMORY_S)
+    write_moved(expected, surprise, 1.0 - kept * kept, state[SMOOTH])
     for i in range(6):
-        twist[i] += _VELOCITY_SHARE / seconds * surprise[i]
+        twist[i] += (1.0 - kept) ** 2 / seconds * surprise[i]
     return FINE
