@@ -22,7 +22,8 @@ those of 'reachable_uniform' are drawn evenly from all the reach, as for seed 00
 near its border, where every method needs more iterations (there is a table by distance); the paper
 does not say how its own lie. Those of 'unreachable' are 1.35 m away.
 Deviations: FABRIK has the paper's own short cut for targets out of reach, and overshoots where it
-creeps, which the paper's does not (see `fabrik_chain`); FTL gets its bones' lengths back; the
+creeps, which the paper's does not (see `fabrik_chain`); FTL gets its bones' lengths back; after
+100 iterations that have not halved the distance triangulation takes over from either; the
 Jacobian methods have the paper's damping of 1.1 in metres, `jt` the step of Buss and Kim; all stop
 after 10000 iterations or when they rest, by their own rules. Times are called from Python here,
 and of MATLAB there. Figures 11 and 12: one target 0.6 m from the end effector.
