@@ -16,11 +16,13 @@
 
 import json
 import os
+import sqlite3
 
 from bag_support import HEIGHT_M, RATE_HZ, session, STORE, write_bag
+from mcap.writer import Writer as McapWriter
 import numpy as np
 import pytest
-from rosbags.rosbag2 import CompressionMode, StoragePlugin, Writer
+from rosbags.rosbag2 import CompressionMode, Reader, StoragePlugin, Writer
 from typer.testing import CliRunner
 
 from vr_ik.calibration import storage
@@ -30,6 +32,7 @@ from vr_ik.errors import VrIkError
 from vr_ik.io.bag_files import Bag
 from vr_ik.io.bags import read_tracking
 from vr_ik.io.tf_cdr_writer import FrameEncoder
+from vr_ik.offline.solve_bag import solve_bag
 from vr_ik.trackers.simulated import SIMULATED_ROLES
 
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
@@ -76,7 +79,7 @@ def test_damage_of_compressed_bags_is_told(tmp_path, plugin):
     path = write_bag(tmp_path / 'x', session(1.0), plugin, compressed=CompressionMode.FILE)
     file = next(path.glob('*.zstd'))
     os.truncate(file, file.stat().st_size // 2)
-    with pytest.raises(VrIkError, match=f"'{file.name}': its compressed bytes are damaged"):
+    with pytest.raises(VrIkError, match=f"'{file.name}': the compressed bytes are damaged"):
         read_tracking(path, SolverConfig())
     path = write_bag(tmp_path / 'y', session(1.0), plugin, compressed=CompressionMode.MESSAGE)
     file = next(f for f in path.iterdir() if f.suffix in ('.mcap', '.db3'))
@@ -87,7 +90,91 @@ def test_damage_of_compressed_bags_is_told(tmp_path, plugin):
     file.write_bytes(data[:start] + bytes(4) + data[start + 4 :])
     with Bag(path) as bag:
         assert len(list(bag.messages())) == whole - 1
-        assert ['its compressed bytes are damaged' in text for text in bag.lost] == [True]
+        assert ['1 messages on /' in text for text in bag.lost] == [True]
+        assert 'the compressed bytes are damaged' in bag.lost[0]
+
+
+def test_what_is_not_of_ros_2_is_dropped_and_named(tmp_path):
+    """Channels of JSON, protobuf or nothing beside /tf: the result is a bag that others read."""
+    path = tmp_path / 'foreign.mcap'
+    frames, encoder = session(0.5), FrameEncoder('vr_world', '')
+    with path.open('wb') as file:
+        writer = McapWriter(file)
+        writer.start()
+        text, _ = STORE.generate_msgdef('tf2_msgs/msg/TFMessage', ros_version=2)
+        schema = writer.register_schema('tf2_msgs/msg/TFMessage', 'ros2msg', text.encode())
+        tf = writer.register_channel('/tf', 'cdr', schema)
+        json_schema = writer.register_schema('Note', 'jsonschema', b'{}')
+        notes = writer.register_channel('/notes', 'json', json_schema)
+        bare = writer.register_channel('/bare', '', 0)
+        unnamed = writer.register_channel('/unnamed', 'cdr', 0)
+        for frame in frames:
+            at, data = frame.stamp_ns, bytes(encoder.encode(frame))
+            writer.add_message(tf, at, data, at)
+            writer.add_message(notes, at, b'{}', at)
+        for channel in (bare, unnamed):
+            writer.add_message(channel, at, b'', at)
+        writer.add_message(tf, 2**63, data, 2**63)
+        writer.finish()
+    outcome = solve_bag(path, tmp_path / 'out', SolverConfig(), None, lambda share: None)
+    assert outcome.frames == len(frames)
+    with Reader(tmp_path / 'out') as reader:
+        names = {connection.topic for connection in reader.connections}
+        assert len(list(reader.messages())) == reader.message_count
+    assert names == {'/tf', '/joint_states', '/robot_description'}
+    assert set(outcome.lost) == {
+        f"{len(frames)} messages on /notes: the encoding 'json' is not of ROS 2",
+        "1 messages on /bare: the encoding '' is not of ROS 2",
+        '1 messages on /unnamed: the type is not told',
+        '1 messages on /tf: the time of recording is none',
+    }
+
+
+def test_rows_that_are_no_messages_are_dropped_and_named(tmp_path):
+    """SQLite holds columns to no type, and times may be negative."""
+    frames = session(0.5)
+    path = write_bag(tmp_path / 'rows', frames, StoragePlugin.SQLITE3)
+    with sqlite3.connect(path / 'rows.db3') as db:
+        row = 'INSERT INTO messages (topic_id, timestamp, data) VALUES (?, ?, ?)'
+        db.execute(row, (1, -5, b'x'))
+        db.execute(row, (1, 5, 'text'))
+        db.execute(row, (99, 7, b'x'))
+        db.execute("UPDATE topics SET offered_qos_profiles = '- {history: 1}' WHERE id = 1")
+    db.close()
+    outcome = solve_bag(path, tmp_path / 'out', SolverConfig(), None, lambda share: None)
+    assert outcome.frames == len(frames)
+    with Reader(tmp_path / 'out') as reader:
+        assert len(list(reader.messages())) == reader.message_count
+    assert set(outcome.lost) == {
+        '1 messages on /tf: the time of recording is none',
+        '1 messages on /tf: the contents are no bytes',
+        '1 messages of topics that the file does not name',
+    }
+
+
+def test_messages_that_are_gone_without_a_trace_are_counted(tmp_path):
+    """By what the bag says of itself."""
+    path = write_bag(tmp_path / 'gone', session(0.5), StoragePlugin.SQLITE3)
+    with sqlite3.connect(path / 'gone.db3') as db:
+        db.execute('DELETE FROM messages WHERE id IN (4, 5)')
+    db.close()
+    _, lost = read_tracking(path, SolverConfig())
+    assert lost == ('2 messages that metadata.yaml counts',)
+
+
+def test_a_file_whose_topics_stand_in_its_chunks_alone_is_read(tmp_path):
+    frames, path = session(0.5), tmp_path / 'plain.mcap'
+    with path.open('wb') as file:
+        writer = McapWriter(file, repeat_channels=False, repeat_schemas=False)
+        writer.start()
+        schema = writer.register_schema('tf2_msgs/msg/TFMessage', 'ros2msg', b'')
+        tf = writer.register_channel('/tf', 'cdr', schema)
+        for frame in frames:
+            data = bytes(FrameEncoder('vr_world', '').encode(frame))
+            writer.add_message(tf, frame.stamp_ns, data, frame.stamp_ns)
+        writer.finish()
+    read, lost = read_tracking(path, SolverConfig())
+    assert len(read) == len(frames) and not lost
 
 
 def test_what_is_no_session_is_refused_with_the_reason(tmp_path):

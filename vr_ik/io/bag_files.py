@@ -18,6 +18,7 @@ Opens bags (rosbag2: MCAP or sqlite3), whole or damaged.
 What can be read is read; `Bag.lost` says in words what could not be.
 """
 
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 import struct
@@ -36,6 +37,9 @@ from vr_ik.io.sqlite_file import SqliteFile
 METADATA = 'metadata.yaml'
 _STORAGES = ('.mcap', '.db3')
 _COMPRESSED = '.zstd'
+_ENCODING = 'cdr'
+_LAST_NS = 2**63 - 1
+"""Times are 64 bit with a sign in ROS 2, whatever a file holds."""
 
 
 def is_bag(path: Path) -> bool:
@@ -56,6 +60,8 @@ class Bag:
         self._files: list[McapFile | SqliteFile] = []
         self._stack = ExitStack()
         self._messages_compressed = False
+        self._expected = 0
+        """How many messages there are at least, by what the bag says of itself."""
         try:
             self._open()
         except BaseException:
@@ -77,24 +83,34 @@ class Bag:
 
     @property
     def topics(self) -> list[Topic]:
-        """All topics, each once."""
-        return list({topic: None for file in self._files for topic in file.topics})
+        """All topics of ROS 2, each once; others (JSON, protobuf) have no place in a bag."""
+        found = {topic: None for file in self._files for topic in file.topics}
+        return [topic for topic in found if not _foreign(topic)]
 
     def messages(self) -> Messages:
         """Yield the messages in the order of their recording; `lost` is complete after it."""
+        count = 0
+        unfit: Counter[str] = Counter()
         for file in self._files:
+            # By identity: topics are long to compare, and each is one object in its file.
+            foreign = {id(topic): fault for topic in file.topics if (fault := _foreign(topic))}
             for topic, log_ns, data in file.messages():
-                if not self._messages_compressed:
-                    yield topic, log_ns, data
-                    continue
+                count += 1
                 try:
-                    whole = _decompressed(data)
+                    if id(topic) in foreign:
+                        raise VrIkError(foreign[id(topic)])
+                    _check(log_ns, data)
+                    whole = _decompressed(data) if self._messages_compressed else data
                 except VrIkError as error:
-                    self._lose(f'a message on {topic.name}: {error}')
+                    unfit[f'messages on {topic.name}: {error}'] += 1
                 else:
                     yield topic, log_ns, whole
             for text in file.lost:
                 self._lose(text)
+        for text, times in unfit.items():
+            self._lose(f'{times} {text}')
+        if count < self._expected and not self.lost:
+            self._lose(f'{self._expected - count} messages that {METADATA} counts')
 
     def _lose(self, text: str) -> None:
         if text not in self.lost:
@@ -125,6 +141,7 @@ class Bag:
             names = [Path(name).name for name in described['relative_file_paths']]
             mode = str(described.get('compression_mode', ''))
             self._messages_compressed = mode.upper() == 'MESSAGE'
+            self._expected = int(described.get('message_count', 0))
         except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError):
             files = _storage_files(self.path)
             if files:
@@ -148,7 +165,22 @@ def _decompressed(data: bytes) -> bytes:
     try:
         return DECOMPRESSORS['zstd'](data, 0)
     except Exception as error:  # the library has errors of its own, another in each Python
-        raise VrIkError(f'its compressed bytes are damaged ({error})') from error
+        raise VrIkError(f'the compressed bytes are damaged ({error})') from error
+
+
+def _foreign(topic: Topic) -> str:
+    """Return why a topic is none of ROS 2, in words; nearly always empty."""
+    if topic.encoding != _ENCODING:
+        return f"the encoding '{topic.encoding}' is not of ROS 2"
+    return '' if topic.name and topic.type else 'the type is not told'
+
+
+def _check(log_ns: object, data: object) -> None:
+    """Raise `VrIkError` for a message that has no place in a bag."""
+    if type(data) is not bytes:
+        raise VrIkError('the contents are no bytes')
+    if type(log_ns) is not int or not 0 <= log_ns <= _LAST_NS:
+        raise VrIkError('the time of recording is none')
 
 
 def _described(folder: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@
 
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rosbags.interfaces import (
     MessageDefinition,
@@ -28,6 +28,7 @@ from rosbags.interfaces import (
     QosReliability,
     QosTime,
 )
+from rosbags.rosbag2.metadata import parse_qos
 from rosbags.typesys import get_typestore, Stores
 from rosbags.typesys.store import Typestore
 
@@ -59,6 +60,14 @@ Messages = Iterator[tuple[Topic, int, bytes]]
 def typestore() -> Typestore:
     """Return the message types of ROS 2, for reading and writing without it."""
     return get_typestore(Stores.ROS2_JAZZY)
+
+
+def read_qos(text: Any) -> tuple[Qos, ...]:
+    """Return the profiles that a bag has stored as text; none where they cannot be read."""
+    try:
+        return tuple(parse_qos(text or ''))
+    except Exception:  # YAML of whatever kind, in which the library expects what it wrote
+        return ()
 
 
 def known_topic(name: str, type_: str, depth: int, latched: bool = False) -> Topic:

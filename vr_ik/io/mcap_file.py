@@ -29,11 +29,10 @@ import struct
 from typing import NamedTuple
 
 from rosbags.interfaces import MessageDefinition, MessageDefinitionFormat
-from rosbags.rosbag2.metadata import parse_qos
 from rosbags.rosbag2.storage_mcap import decompress
 
 from vr_ik.errors import VrIkError
-from vr_ik.io.bag_topics import Messages, Topic
+from vr_ik.io.bag_topics import Messages, read_qos, Topic
 
 _MAGIC = b'\x89MCAP0\r\n'
 _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 0x02, 0x03, 0x04, 0x05, 0x06
@@ -82,8 +81,8 @@ class McapFile:
             file.seek(0)
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._data = memoryview(self._map)
-        if not self._find_blocks():
-            # The topics stand at the end of a file that is whole; else they are in the chunks.
+        if not self._find_blocks() or not self._channels:
+            # The topics stand at the end of most files that are whole, or else in the chunks.
             for block in self._blocks:
                 for _ in self._read(block):
                     pass
@@ -163,15 +162,19 @@ class McapFile:
                 return []
         messages = []
         channels, head, head_size = self._channels, _MESSAGE_HEAD.unpack_from, _MESSAGE_HEAD.size
-        end = 0
+        end = strays = 0
         for kind, start, end in _records(data, 0):
             if kind == _MESSAGE:
                 number, _, log_ns, _ = head(data, start)
                 topic = channels.get(number)
-                if topic is not None:
+                if topic is None:
+                    strays += 1
+                else:
                     messages.append((topic, log_ns, bytes(data[start + head_size : end])))
             else:
                 self._define(kind, memoryview(data)[start:end])
+        if strays:
+            self.lost.append(f'{strays} messages of unknown topics at byte {block.start}')
         if end < len(data) and not block.is_cut:
             self.lost.append(f'what follows a damaged message at byte {block.start + end}')
         return messages
@@ -192,7 +195,7 @@ class McapFile:
         qos = _metadata(record, at).get('offered_qos_profiles', '')
         if schema is None:
             schema = _Schema('', MessageDefinition(MessageDefinitionFormat.NONE, ''))
-        return Topic(name, schema.name, schema.definition, '', encoding, tuple(parse_qos(qos)))
+        return Topic(name, schema.name, schema.definition, '', encoding, read_qos(qos))
 
 
 def _log_time(message: tuple[Topic, int, bytes]) -> int:

@@ -16,14 +16,12 @@
 
 from pathlib import Path
 import sqlite3
-from typing import Any
 from urllib.parse import quote
 
 from rosbags.interfaces import MessageDefinition, MessageDefinitionFormat
-from rosbags.rosbag2.metadata import parse_qos
 
 from vr_ik.errors import VrIkError
-from vr_ik.io.bag_topics import Messages, Topic
+from vr_ik.io.bag_topics import Messages, read_qos, Topic
 
 _MAGIC = b'SQLite format 3\x00'
 _FORMATS = {'ros2msg': MessageDefinitionFormat.MSG, 'ros2idl': MessageDefinitionFormat.IDL}
@@ -42,6 +40,8 @@ class SqliteFile:
         mode = 'mode=ro' if path.with_name(f'{path.name}-wal').exists() else 'immutable=1'
         self._db = sqlite3.connect(f'file:{quote(str(path))}?{mode}', uri=True)
         self._db.row_factory = sqlite3.Row
+        # Else the first text that is not UTF-8 would end it all.
+        self._db.text_factory = _text
         try:
             # Without it SQLite refuses a file that was cut off as a whole.
             self._db.execute('PRAGMA writable_schema=ON')
@@ -60,20 +60,28 @@ class SqliteFile:
         self._db.close()
 
     def messages(self) -> Messages:
-        """Yield all messages in the order of their recording."""
+        """Yield all messages in the order of their recording.
+
+        Times and contents are what the file has: SQLite holds columns to no type.
+        """
         # The index by time is at the end of a file, and not to be had where that is cut off.
         order = 'id' if self._is_cut else 'timestamp, id'
         query = f'SELECT topic_id, timestamp, data FROM messages ORDER BY {order}'
         cursor = self._db.cursor()
         cursor.row_factory = None
+        strays = 0
         try:
             for number, log_ns, data in cursor.execute(query):
                 topic = self._topics.get(number)
-                if topic is not None:
+                if topic is None:
+                    strays += 1
+                else:
                     yield topic, log_ns, data
         except sqlite3.DatabaseError as error:
             if not self._is_cut:
                 self.lost.append(f'what comes after a damaged page: {error}')
+        if strays:
+            self.lost.append(f'{strays} messages of topics that the file does not name')
 
     def _read_topics(self) -> dict[int, Topic]:
         definitions = {}
@@ -90,9 +98,9 @@ class SqliteFile:
                 of['name'],
                 of['type'],
                 definitions.get(of['type'], unknown),
-                of.get('type_description_hash', ''),
+                of.get('type_description_hash') or '',
                 of['serialization_format'],
-                _qos(of.get('offered_qos_profiles', '')),
+                read_qos(of.get('offered_qos_profiles')),
             )
         return topics
 
@@ -101,8 +109,8 @@ class SqliteFile:
         return self._db.execute(query, (name,)).fetchone() is not None
 
 
-def _qos(text: Any) -> tuple[Any, ...]:
-    return tuple(parse_qos(text or ''))
+def _text(raw: bytes) -> str:
+    return raw.decode('utf-8', 'replace')
 
 
 def _is_cut(path: Path) -> bool:
