@@ -22,7 +22,7 @@ import pytest
 from vr_ik.body.heading import Heading
 from vr_ik.body.heading_by_cases import HeadingByCases
 from vr_ik.body.human import human_urdf
-from vr_ik.body.posture import joint_stiffness, rest_posture
+from vr_ik.body.posture import joint_stiffness, PosturePull, rest_posture
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.kinematics.model import RobotModel
@@ -211,3 +211,19 @@ def test_looking_down_does_not_turn_the_trunk():
     past = pose(rotation_from_rpy(0.0, math.radians(95.0), 0.0), np.zeros(3))
     for head in (down, past):
         assert abs(Heading().follow(head, None, 0.0)) < 1e-6
+
+
+@pytest.mark.parametrize('rate_hz', [60.0, 90.0, 250.0])
+def test_what_is_free_comes_to_rest_in_the_same_time_at_any_rate(rate_hz):
+    made, _ = solver(BodySolver)
+    pull = PosturePull(made, 2e-5, 'natural')
+    start = rest_posture(made.model) + 0.5
+    q = np.concatenate((made.model.neutral()[:7], start))
+    for _ in range(round(0.05 * rate_hz)):
+        pull.from_pose(q, 1.0 / rate_hz)
+        # Where no device has a say, the solver ends where the pull is zero.
+        q[7:] = made.posture
+    left = (q[7:] - rest_posture(made.model)) / 0.5
+    assert np.all((left > 0.05) & (left < 0.2))
+    pull.to_rest()
+    assert np.array_equal(made.posture, rest_posture(made.model))

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from vr_ik.body.anthropometry import Proportions
-from vr_ik.body.human import human_urdf, T_POSE
+from vr_ik.body.human import human_urdf, STANDING_LEGS, T_POSE
 from vr_ik.body.mounts import device_mounts
 from vr_ik.body.shoulder import shoulder_angles
 from vr_ik.calibration.calibration import Calibration
@@ -29,9 +29,11 @@ from vr_ik.calibration.hold import calibrate_held
 from vr_ik.calibration.refine import refine
 from vr_ik.calibration.storage import load, save, users
 from vr_ik.calibration.t_pose import calibrate_standing
+from vr_ik.config import SolverConfig
 from vr_ik.errors import CalibrationError, UnknownNameError
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import pose, rotation_from_rpy
+from vr_ik.pipeline import Pipeline
 from vr_ik.types import TrackingFrame
 
 ROLES = ('hmd', 'l_controller', 'r_controller', 'waist', 'l_foot', 'r_foot')
@@ -169,18 +171,51 @@ def squats(calibration, frames=60):
     return found
 
 
-def test_motion_tells_the_thigh_that_one_pose_cannot():
-    first = Calibration.nominal(1.7).wearing(ROLES)
-    shank = {
+def on_the_shank(calibration):
+    """The same with the feet's devices strapped above the ankles."""
+    mounts = {
         role: replace(m, link=f'{role[:2]}shin') if role.endswith('foot') else m
-        for role, m in first.mounts.items()
+        for role, m in calibration.mounts.items()
     }
-    first = Calibration(first.proportions, shank)
-    longer = replace(first.proportions, thigh=1.08 * first.proportions.thigh)
-    frames = squats(Calibration(longer, first.mounts))
-    refined = refine(first, frames)
-    before = abs(first.proportions.thigh - longer.thigh)
-    assert abs(refined.proportions.thigh - longer.thigh) < 0.5 * before
+    return Calibration(calibration.proportions, mounts)
+
+
+def with_lower_knees(first, by_m):
+    """A body whose devices are in the same places when it stands, but not its knees."""
+    mounts = {}
+    for role, mount in first.mounts.items():
+        at = mount.pose_link_from_device.copy()
+        if mount.link.endswith('shin'):
+            at[2, 3] += by_m
+        mounts[role] = replace(mount, pose_link_from_device=at)
+    p = first.proportions
+    return Calibration(replace(p, thigh=p.thigh + by_m, shin=p.shin - by_m), mounts)
+
+
+def test_motion_tells_the_thigh_that_one_pose_cannot():
+    first = on_the_shank(Calibration.nominal(1.7).wearing(ROLES))
+    true = with_lower_knees(first, 0.03)
+    refined = refine(first, squats(true))
+    assert abs(refined.proportions.thigh - true.proportions.thigh) < 0.015
+
+
+def test_a_refined_body_still_stands_straight_where_it_was_calibrated():
+    """Whatever motion says: a little slack would bend a straight limb by a lot."""
+    first = on_the_shank(Calibration.nominal(1.7).wearing(ROLES))
+    other = replace(first.proportions, forearm=1.1 * first.proportions.forearm, thigh=0.45)
+    refined = refine(first, squats(Calibration(other, first.mounts)))
+    assert refined.proportions.thigh != pytest.approx(first.proportions.thigh, rel=1e-3)
+    model = RobotModel.from_urdf(human_urdf(first.proportions), floating_base=True)
+    q = model.configuration({**T_POSE, **STANDING_LEGS})
+    poses = np.array(
+        [model.link_pose(q, m.link) @ m.pose_link_from_device for m in first.mounts.values()]
+    )
+    pipeline = Pipeline(SolverConfig(), refined)
+    solution = pipeline.process(TrackingFrame(1, tuple(first.mounts), poses))
+    assert max(solution.position_errors.values()) < 0.005
+    for joint in ('l_elbow_flexion', 'r_elbow_flexion', 'l_knee_flexion', 'r_knee_flexion'):
+        angle = solution.q[7 + pipeline.model.joint_index(joint)]
+        assert abs(angle) < math.radians(12.0), joint
 
 
 def test_who_does_not_move_keeps_the_calibration():

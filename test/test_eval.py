@@ -95,6 +95,23 @@ def test_held_out_devices_start_exact_and_jumps_do_not_count(recording):
     assert not track.valid[15] and track.valid[16:].all()
 
 
+def test_a_knee_device_on_the_thigh_is_measured_on_the_shin_and_on_the_thigh(recording):
+    poses = {role: p.copy() for role, p in recording.poses.items()}
+    user = SimulatedUser(1.75)
+    above = np.eye(4)
+    above[:3, 3] = 0.06, 0.0, -0.75 * user.proportions.thigh
+    q = [user.model.configuration(T_POSE), *(user.q_at(4.0 + i / 30.0) for i in range(30))]
+    q[0][2] = user.q_at(0.0)[2]
+    poses['l_knee'] = np.array([user.model.link_pose(row, 'l_thigh') @ above for row in q])
+    r = reconstruct(Recording('a', 90.0, poses), SIX, SolverConfig(), refined=False)
+    by_name = {track.name: track for track in tracks(r)}
+    for name, link in (('l_knee', 'l_shin'), ('l_knee_on_thigh', 'l_thigh')):
+        local = np.linalg.inv(r.link(link)) @ by_name[name].predicted
+        assert np.allclose(local, local[0], atol=1e-9), name
+    assert 'r_knee_on_thigh' not in by_name
+    assert 'knees_on_thigh' in motion_figures(r)['mean']
+
+
 def test_the_baseline_is_rigid(recording):
     r = reconstruct(recording, SIX, SolverConfig(), refined=False)
     (elbow,) = [t for t in tracks(r) if t.name == 'l_elbow']

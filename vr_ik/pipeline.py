@@ -30,7 +30,7 @@ import numpy as np
 from vr_ik import registry
 from vr_ik.body.human import human_urdf
 from vr_ik.body.mounts import Mount
-from vr_ik.body.posture import joint_stiffness, rest_posture, start_postures
+from vr_ik.body.posture import PosturePull, start_postures
 from vr_ik.body.speed_limit import SpeedLimit
 from vr_ik.body.stand_ins import StandIns
 from vr_ik.body.trust import device_trust
@@ -91,6 +91,7 @@ class Pipeline:
             [weights * device_trust(role) * factors.get(role, 1.0) for role in self.roles]
         )
         self._solver = _solver(config, self.model, mounts)
+        self._posture_pull = _posture_pull(config, self._solver)
         self._speed_limit = SpeedLimit(self._solver, [mount.link for mount in mounts])
         self._cleaner = FrameCleaner(self.roles, _clean_limits(config))
         smoothing = _smoothing(config)
@@ -119,6 +120,8 @@ class Pipeline:
         """What was published last, and what the devices ask for; joints may be too slow for it."""
         self._stamp_ns: int | None = None
         self._known = np.zeros(len(self.roles), bool)
+        self._is_astray = False
+        """Whether devices were far from their places on the body in the last frame."""
 
     def take_over(self, before: 'Pipeline') -> None:
         """Go on from where another pipeline is, so that a change of settings is no jump.
@@ -152,11 +155,14 @@ class Pipeline:
         devices = len(self.roles)
         self._solver.weights[:devices] = self.confidence[:, None] * self._full_weights
         self._stand_in(frame.stamp_ns)
+        self._set_posture(frame.stamp_ns)
         if self._stamp_ns is None:
             self._q = self._wanted_q = self._standing_start()
         started = time.perf_counter()
         result = self._solver.solve(self._wanted_q, self._targets)
         self._wanted_q = result.q.copy()
+        off_m = result.position_errors[:devices] * self.confidence
+        self._is_astray = bool((off_m > _ASTRAY_M).any())
         result = self._limited(result, frame.stamp_ns)
         solve_time_s = time.perf_counter() - started
         q = result.q
@@ -186,6 +192,16 @@ class Pipeline:
             self._targets[rest],
             self._solver.weights[rest],
         )
+
+    def _set_posture(self, stamp_ns: int) -> None:
+        """Say where joints go that devices leave free; a pose that is far off is left quickly."""
+        if self._posture_pull is None:
+            return
+        seconds = self._seconds_since(stamp_ns)
+        if seconds > 0.0 and not self._is_astray:
+            self._posture_pull.from_pose(self._wanted_q, seconds)
+        else:
+            self._posture_pull.to_rest()
 
     def _standing_start(self) -> Array:
         """Return a pose for the first frame, which no frame before it has brought near.
@@ -243,6 +259,7 @@ class Pipeline:
 _GAIN_TOLERANCE = 1e-3
 
 _FIRST_SOLVES = 5
+_ASTRAY_M = 0.03
 # After a longer silence the body may be anywhere: it is looked for anew, not moved there slowly.
 _LONGEST_PAUSE_S = 1.0
 
@@ -293,11 +310,13 @@ def _solver(config: SolverConfig, model: RobotModel, mounts: Sequence[Mount]) ->
     if 'posture_weight' in given:
         valid = "set the node's parameter posture_weight instead"
         raise bad_value('solver_options', config.solver_options, valid)
-    solver = make_solver(config.solver, model, tasks, **given)
-    if isinstance(solver, PostureSolver):
-        solver.posture[:] = rest_posture(model)
-        solver.posture_weights[:] = config.posture_weight * joint_stiffness(model, config.spine)
-    return solver
+    return make_solver(config.solver, model, tasks, **given)
+
+
+def _posture_pull(config: SolverConfig, solver: Solver) -> PosturePull | None:
+    if not isinstance(solver, PostureSolver):
+        return None
+    return PosturePull(solver, config.posture_weight, config.spine)
 
 
 def _smoothing(config: SolverConfig) -> Smoothing | None:

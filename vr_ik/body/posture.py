@@ -20,6 +20,7 @@ import numpy as np
 
 from vr_ik.body.human import T_POSE
 from vr_ik.kinematics.model import RobotModel
+from vr_ik.solvers.base import PostureSolver
 from vr_ik.types import Array
 
 # Relaxed standing [deg]. Elbows and knees are never quite straight: a straight limb gives the
@@ -53,6 +54,9 @@ _STIFFNESS = {
     'ankle': 5.0,
     'ankle_inversion': 50.0,
 }
+# For so long [s] the body stays as it is where devices leave it free: joints have inertia, and an
+# elbow that only the posture places would jump about with every tremor of a nearly straight arm.
+_PERSISTENCE_S = 0.02
 _SPINE = ('lumbar', 'thorax')
 _SPINE_STIFFNESS = {'natural': 1.0, 'stiff': 10.0, 'rigid': 1e4}
 
@@ -61,6 +65,31 @@ def rest_posture(model: RobotModel) -> Array:
     """Return the relaxed angle [rad] of every joint of the human model."""
     rest = np.array([math.radians(_REST_DEG.get(_pair(name), 0.0)) for name in model.joint_names])
     return np.clip(rest, model.lower, model.upper)
+
+
+class PosturePull:
+    """The pull of a solver's joints to the natural posture, and to where they were just now."""
+
+    def __init__(self, solver: PostureSolver, weight: float, spine: str) -> None:
+        """Take the solver, the pull [1/rad^2] of hips and knees, and how stiff the spine is."""
+        self._solver = solver
+        self._first_q = solver.model.first_q
+        self._rest = rest_posture(solver.model)
+        self._weights = weight * joint_stiffness(solver.model, spine)
+        self.to_rest()
+
+    def to_rest(self) -> None:
+        """Pull to the natural posture alone: nothing is known of the past, or it is no good."""
+        self._solver.posture[:] = self._rest
+        self._solver.posture_weights[:] = self._weights
+
+    def from_pose(self, q: Array, seconds: float) -> None:
+        """Pull to it from a pose so many seconds ago, by the same share in the same time."""
+        inertia = _PERSISTENCE_S / max(seconds, 1e-4)
+        towards = 1.0 / (1.0 + inertia)
+        before = q[self._first_q :]
+        self._solver.posture[:] = before + towards * (self._rest - before)
+        self._solver.posture_weights[:] = (1.0 + inertia) * self._weights
 
 
 def start_postures(model: RobotModel) -> list[Array]:

@@ -40,20 +40,26 @@ from vr_ik.types import Array, TrackingFrame
 # device's shift [m] and turn [rad] on its link. Hands hold controllers as they like; skin and
 # straps let the others sit a few centimetres off.
 _ARM_LENGTHS = {'upper_arm': 0.05, 'forearm': 0.05, 'shoulder_half_width': 0.05}
-_LEG_LENGTHS = {'thigh': 0.10, 'shin': 0.08, 'hip_half_width': 0.10}
+_LEG_LENGTHS = {'thigh': 0.10, 'shin': 0.08, 'hip_half_width': 0.10, 'pelvis': 0.05}
 _MOUNTS = {
-    'controller': (0.02, 0.02, 0.02, 0.70, 0.70, 0.70),
+    'controller': (0.03, 0.03, 0.03, 0.50, 0.50, 0.50),
     'waist': (0.03, 0.01, 0.05, 0.10, 0.10, 0.10),
     'foot': (0.02, 0.012, 0.025, 0.05, 0.05, 0.30),
 }
 _INDEPENDENT_FRAMES = 30.0
 """Frames of a recording repeat each other; together they weigh as much as so many."""
 _FRAMES = 80
-# The first calibration's pose counts for so many frames; joints are as it has them within some
-# 4 deg, hands within 18 deg (pulls in 1/rad^2, beside devices that are off by `_NOISE_M`).
+# The pose of the first calibration, which counts for so many frames. Its joints are as the body
+# has them within some 2 deg, hands within 25 deg (pulls in 1/rad^2, beside devices that are off by
+# `_NOISE_M`).
 _STANCE_SHARE = 2.0
-_STANCE_STIFFNESS = 0.02
-_STANCE_WRISTS = 1e-3
+_STANCE_STIFFNESS = 0.1
+_STANCE_WRISTS = 5e-4
+# Arms and legs are straight in it, and stay so: the elbow of a straight arm goes with the root of
+# what the arm is too long by, 1 cm by 5 cm. Devices are met within a millimetre there, elbows and
+# knees within half a degree.
+_STANCE_TRUST = 100.0
+_STANCE_STRAIGHT = 2.0
 
 
 def refine(calibration: Calibration, frames: Sequence[TrackingFrame]) -> Calibration:
@@ -109,6 +115,13 @@ def _stance(calibration: Calibration, roles: tuple[str, ...]) -> Observation:
     q = model.configuration({**T_POSE, **STANDING_LEGS})
     mounts = [calibration.mounts[role] for role in roles]
     targets = np.array([model.link_pose(q, m.link) @ m.pose_link_from_device for m in mounts])
-    is_wrist = [name.split('_')[1] in ('forearm', 'wrist') for name in model.joint_names]
-    stiffness = np.where(is_wrist, _STANCE_WRISTS, _STANCE_STIFFNESS)
-    return Observation(targets, _weights(roles), q[7:].copy(), stiffness, q, _STANCE_SHARE)
+    weights = _weights(roles) * (_STANCE_TRUST, 1.0)
+    stiffness = np.array([_stance_stiffness(name) for name in model.joint_names])
+    return Observation(targets, weights, q[7:].copy(), stiffness, q, _STANCE_SHARE)
+
+
+def _stance_stiffness(joint: str) -> float:
+    part = joint.split('_')[1]
+    if part in ('elbow', 'knee'):
+        return _STANCE_STRAIGHT
+    return _STANCE_WRISTS if part in ('forearm', 'wrist') else _STANCE_STIFFNESS

@@ -36,7 +36,7 @@ _COLUMNS = (
     'hips',
     'elbows',
     'knees',
-    'knees_on_shin',
+    'knees_on_thigh',
     'upper_joints',
     'all_joints',
 )

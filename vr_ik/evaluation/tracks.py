@@ -36,7 +36,7 @@ GROUPS = {
     'elbow': 'elbows',
     'forearm': 'elbows',
     'knee': 'knees',
-    'knee_on_shin': 'knees_on_shin',
+    'knee_on_thigh': 'knees_on_thigh',
     'shin': 'knees',
     'upper_arm': 'shoulders',
     'shoulder': 'shoulders',
@@ -78,23 +78,23 @@ def _device_tracks(r: Reconstruction) -> Iterator[Track]:
     """Yield every device.
 
     One that went in is where calibration put it on its link. One that was held out is fixed to
-    its link, as solved, at the first frame. A knee's device that sits on the thigh is also
-    compared as if it were on the shin, as some publications have it.
+    its link, as solved, at the first frame: of a knee to the shin, as is the custom, and where it
+    is really strapped to the thigh, once more to the thigh.
     """
     for role, true in r.recording.poses.items():
         if (r.recording.joints and role not in r.roles) or role not in r.calibration.mounts:
             continue
         mount = r.calibration.mounts[role]
-        link = r.link(mount.link)
-        offset = mount.pose_link_from_device
-        if role not in r.roles:
-            offset = inverse_pose(link[0]) @ true[0]
         valid = np.ones(len(true), bool) if r.recording.joints else _steady(true)
-        yield Track(role, False, link @ offset, true, valid)
-        if role not in r.roles and mount.link.endswith('thigh'):
-            shin = r.link(f'{role[:2]}shin')
-            on_shin = shin @ (inverse_pose(shin[0]) @ true[0])
-            yield Track(f'{role}_on_shin', False, on_shin, true, valid)
+        if role in r.roles:
+            predicted = r.link(mount.link) @ mount.pose_link_from_device
+            yield Track(role, False, predicted, true, valid)
+        elif mount.link.endswith('thigh'):
+            yield Track(role, False, _fixed_to(r.link(f'{role[:2]}shin'), true), true, valid)
+            on_thigh = _fixed_to(r.link(mount.link), true)
+            yield Track(f'{role}_on_thigh', False, on_thigh, true, valid)
+        else:
+            yield Track(role, False, _fixed_to(r.link(mount.link), true), true, valid)
 
 
 def _joint_tracks(r: Reconstruction) -> Iterator[Track]:
@@ -106,8 +106,8 @@ def _joint_tracks(r: Reconstruction) -> Iterator[Track]:
         true = np.tile(np.eye(4), (len(positions), 1, 1))
         true[:, :3, 3] = positions
         carrier = _CARRIERS.get(_part(name), name).format(name[:2])
-        link, always = r.link(carrier), np.ones(len(true), bool)
-        yield Track(name, True, link @ (inverse_pose(link[0]) @ true[0]), true, always)
+        always = np.ones(len(true), bool)
+        yield Track(name, True, _fixed_to(r.link(carrier), true), true, always)
 
 
 def rigid_baseline(r: Reconstruction, track: Track) -> Track | None:
@@ -116,8 +116,13 @@ def rigid_baseline(r: Reconstruction, track: Track) -> Track | None:
     carrier = r.recording.poses.get(f'{track.name[:2]}{base}')
     if base is None or carrier is None or f'{track.name[:2]}{base}' not in r.roles:
         return None
-    predicted = carrier @ (inverse_pose(carrier[0]) @ track.true[0])
+    predicted = _fixed_to(carrier, track.true)
     return Track(track.name, track.is_joint, predicted, track.true, track.valid)
+
+
+def _fixed_to(carrier: Array, true: Array) -> Array:
+    """Return where the carrier takes what is rigid on it since the first frame."""
+    return np.asarray(carrier @ (inverse_pose(carrier[0]) @ true[0]))
 
 
 def _steady(poses: Array) -> Array:
