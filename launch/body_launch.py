@@ -28,6 +28,8 @@ from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf
 from vr_ik.config import replace, SolverConfig
 from vr_ik.config_file import load_config
+from vr_ik.errors import ConfigError
+from vr_ik.launch_arguments import is_true, namespace_and_prefix, number
 from vr_ik.nodes.description import STATE_PUBLISHER
 
 SHARE = get_package_share_path('vr_ik')
@@ -65,15 +67,14 @@ def generate_launch_description() -> LaunchDescription:
 
 def _actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     given = context.launch_configurations
-    namespace = given['namespace'].strip('/')
-    prefix = given['frame_prefix'] or (f'{namespace}/' if namespace else '')
+    namespace, prefix = namespace_and_prefix(given)
     parameters = _solver_parameters(given, prefix)
     # Checked here, too: for the launch to end with the reason, before anything has started.
     file = load_config(
         SolverConfig, given['config'], 'solver_node', f'/{namespace}' if namespace else ''
     )
     config = replace(file, parameters)
-    use_sim_time = {'use_sim_time': _is_true(given['use_sim_time'])}
+    use_sim_time = {'use_sim_time': is_true(given, 'use_sim_time')}
     actions: list[LaunchDescriptionEntity] = [
         Node(
             package='vr_ik',
@@ -85,10 +86,10 @@ def _actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             output='screen',
         )
     ]
-    if _is_true(given['robot_state_publisher']):
+    if is_true(given, 'robot_state_publisher'):
         actions.append(_state_publisher(config, namespace, use_sim_time))
-    if _is_true(given['rviz']):
-        view = _view(config.world_frame, prefix, given['body_prefix'])
+    if is_true(given, 'rviz'):
+        view = _view(config)
         actions.append(
             Node(
                 package='rviz2',
@@ -98,21 +99,9 @@ def _actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
                 parameters=[use_sim_time],
             )
         )
-    if _is_true(given['record']):
+    if is_true(given, 'record'):
         actions.append(_recording(f'/{namespace}' if namespace else '', given['record_to']))
     return actions
-
-
-def _is_true(text: str) -> bool:
-    return text.lower() in ('true', '1')
-
-
-def _number(text: str) -> float | str:
-    """Return the number in a text; the text itself is left to the check of the parameters."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _solver_parameters(given: dict[str, str], prefix: str) -> dict[str, Any]:
@@ -123,10 +112,10 @@ def _solver_parameters(given: dict[str, str], prefix: str) -> dict[str, Any]:
     if given['trackers']:
         parameters['trackers'] = [name.strip() for name in given['trackers'].split(',')]
     if given['height']:
-        parameters['user_height_m'] = _number(given['height'])
+        parameters['user_height_m'] = number(given, 'height')
     if prefix:
         parameters['frame_prefix'] = prefix
-    return {**parameters, 'publish_link_tf': not _is_true(given['robot_state_publisher'])}
+    return {**parameters, 'publish_link_tf': not is_true(given, 'robot_state_publisher')}
 
 
 def _state_publisher(config: SolverConfig, namespace: str, use_sim_time: dict[str, bool]) -> Node:
@@ -151,22 +140,25 @@ def _state_publisher(config: SolverConfig, namespace: str, use_sim_time: dict[st
     )
 
 
-def _view(world_frame: str, prefix: str, body_prefix: str) -> Path:
+def _view(config: SolverConfig) -> Path:
     """Return the view for RViz; with other frames than the usual ones it is a temporary file."""
     view = SHARE / 'rviz' / 'vr_ik.rviz'
     content = yaml.safe_load(view.read_text(encoding='utf-8'))
     manager = content['Visualization Manager']
-    if not prefix and not body_prefix and manager['Global Options']['Fixed Frame'] == world_frame:
+    world_frame, prefix = config.world_frame, f'{config.frame_prefix}{config.body_prefix}'
+    if not prefix and manager['Global Options']['Fixed Frame'] == world_frame:
         return view
+    if prefix and not prefix.endswith('/'):
+        raise ConfigError(f"RViz shows no frames with the prefix '{prefix}': end it with '/'.")
     manager['Global Options']['Fixed Frame'] = world_frame
     manager['Views']['Current']['Target Frame'] = world_frame
     for display in manager['Displays']:
         if display['Class'] == 'rviz_default_plugins/RobotModel':
-            display['TF Prefix'] = f'{prefix}{body_prefix}'.rstrip('/')
+            display['TF Prefix'] = prefix.rstrip('/')
         if display['Class'] == 'rviz_default_plugins/TF':
             frames = display['Frames']
             display['Frames'] = {
-                name if name == 'All Enabled' else f'{prefix}{name}': value
+                name if name == 'All Enabled' else f'{config.frame_prefix}{name}': value
                 for name, value in frames.items()
             }
     with tempfile.NamedTemporaryFile('w', prefix='vr_ik_', suffix='.rviz', delete=False) as file:

@@ -19,8 +19,10 @@ What the recorded solver had published comes under `recorded/`, and its frames k
 the body that is solved now has frames of its own, so that both can be compared.
 """
 
+from collections.abc import Callable
+
 from ament_index_python.packages import get_package_share_path
-from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch import Action, LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,
@@ -29,8 +31,12 @@ from launch.actions import (
     OpaqueFunction,
     RegisterEventHandler,
 )
-from launch.event_handlers import OnProcessExit
+from launch.event_handlers import OnProcessExit, OnProcessIO
 from launch.events import Shutdown
+from launch.events.process import ProcessIO
+from launch_ros.actions import Node
+
+from vr_ik.launch_arguments import is_true, namespace_and_prefix
 
 SHARE = get_package_share_path('vr_ik')
 CLOCK_HZ = '250'
@@ -63,17 +69,34 @@ def generate_launch_description() -> LaunchDescription:
 
 def _player(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     given = context.launch_configurations
-    namespace = given['namespace'].strip('/')
+    namespace, _ = namespace_and_prefix(given)
     below = f'/{namespace}/' if namespace else '/'
     remappings = [f'{below}{name}:={below}recorded/{name}' for name in SOLVED_TOPICS]
     play = ExecuteProcess(
         cmd=[
             *('ros2', 'bag', 'play', given['bag']),
             *('--clock', CLOCK_HZ, '--rate', given['rate']),
-            *(['--loop'] if given['loop'].lower() in ('true', '1') else []),
+            *(['--loop'] if is_true(given, 'loop') else []),
             *('--remap', *remappings, '/diagnostics:=/recorded/diagnostics'),
         ],
         output='screen',
     )
     end = EmitEvent(event=Shutdown(reason='the bag has ended'))
-    return [play, RegisterEventHandler(OnProcessExit(target_action=play, on_exit=[end]))]
+    return [
+        RegisterEventHandler(OnProcessIO(target_action=_is_solver, on_stderr=_once_ready(play))),
+        RegisterEventHandler(OnProcessExit(target_action=play, on_exit=[end])),
+    ]
+
+
+def _is_solver(action: Action) -> bool:
+    return isinstance(action, Node) and action.node_executable == 'solver_node'
+
+
+def _once_ready(play: ExecuteProcess) -> Callable[[ProcessIO], list[LaunchDescriptionEntity]]:
+    """Return what starts the player when the solver listens: no frame is played to nobody."""
+    waiting: list[LaunchDescriptionEntity] = [play]
+
+    def look(output: ProcessIO) -> list[LaunchDescriptionEntity]:
+        return [waiting.pop()] if waiting and b'Ready.' in output.text else []
+
+    return look

@@ -19,10 +19,20 @@ The robot publishes joint_states and robot_description and has its controllers r
 simulate:=true it is a simulated one.
 """
 
+from pathlib import Path
+import tempfile
+
 from ament_index_python.packages import get_package_share_path
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
 from launch_ros.actions import Node
+
+from vr_ik.config import SolverConfig
+from vr_ik.config_file import load_config
+from vr_ik.io.packages import read_description
+from vr_ik.kinematics.urdf import read_urdf
+from vr_ik.launch_arguments import is_true, number
+from vr_ik.simulation.robot_config import RobotConfig
 
 SHARE = get_package_share_path('vr_ik')
 OPERATOR = 'operator'
@@ -32,8 +42,17 @@ ARGUMENTS = {
     'robot_file': ('', 'Parameter file of your own robot, in place of one of these.'),
     'output': ('', 'What is published, as docs/teleop.md has it; empty: as in the file.'),
     'controller': ('', 'Name of the controller of all joints; empty: as in the file.'),
-    'simulate': ('false', 'Whether to simulate the robot.'),
-    'teleop_rviz': ('true', 'Whether to show operator and robot in RViz.'),
+    'simulate': ('false', 'Whether to simulate the robot, and to broadcast its frames.'),
+    'robot_x': ('0.8', 'Where the simulated robot stands in the world frame: forward [m].'),
+    'robot_y': ('0.0', 'Where it stands: to the left [m].'),
+    'robot_z': ('0.0', 'Where it stands: up [m].'),
+    'robot_yaw': ('0.0', 'How it is turned, counter-clockwise [rad].'),
+    'config': (str(SHARE / 'config' / 'operator.yaml'), "Parameter file of the operator's nodes."),
+    'namespace': (OPERATOR, "Namespace of the operator's nodes, and prefix of his frames."),
+    'rviz': ('true', 'Whether to show operator and robot in RViz.'),
+    'use_sim_time': ('false', 'Whether time comes from /clock, as of a simulator.'),
+    # His elbow comes in one message with his body, and no later.
+    'robot_state_publisher': ('false', "Whether one broadcasts the links of the operator's body."),
 }
 
 
@@ -43,20 +62,14 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(name, default_value=default, description=text)
         for name, (default, text) in ARGUMENTS.items()
     ]
-    operator = {
-        'config': str(SHARE / 'config' / 'operator.yaml'),
-        'namespace': OPERATOR,
-        'rviz': 'false',
-        # His elbow comes in one message with his body, and no later.
-        'robot_state_publisher': 'false',
-    }
     return LaunchDescription(
         [
             *declared,
-            IncludeLaunchDescription(
-                str(SHARE / 'launch' / 'vr_launch.py'), launch_arguments=operator.items()
-            ),
             OpaqueFunction(function=_nodes),
+            # RViz has been started by then, with another view.
+            IncludeLaunchDescription(
+                str(SHARE / 'launch' / 'vr_launch.py'), launch_arguments={'rviz': 'false'}.items()
+            ),
         ]
     )
 
@@ -64,27 +77,65 @@ def generate_launch_description() -> LaunchDescription:
 def _nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     given = context.launch_configurations
     file = given['robot_file'] or str(SHARE / 'config' / 'robots' / f'{given["robot"]}.yaml')
-    use_sim_time = {'use_sim_time': _is_true(given['use_sim_time'])}
+    use_sim_time = {'use_sim_time': is_true(given, 'use_sim_time')}
+    namespace = given['namespace'].strip('/')
     parameters = {
-        'operator': OPERATOR,
-        'frame_prefix': f'{OPERATOR}/',
+        'operator': namespace,
+        'frame_prefix': f'{namespace}/',
         **use_sim_time,
         **({'output': given['output']} if given['output'] else {}),
         **({'controllers': given['controller']} if given['controller'] else {}),
     }
     nodes: list[LaunchDescriptionEntity] = [_node('teleop_node', [file, parameters])]
-    if _is_true(given['simulate']):
-        nodes.append(_node('simulated_robot_node', [file, use_sim_time]))
-    if _is_true(given['teleop_rviz']):
+    if is_true(given, 'simulate'):
+        nodes += _simulated_robot(given, file, use_sim_time)
+    if is_true(given, 'rviz'):
         nodes.append(
             Node(
                 package='rviz2',
                 executable='rviz2',
-                arguments=['-d', str(SHARE / 'rviz' / 'teleop.rviz')],
+                arguments=['-d', str(_view(namespace))],
                 parameters=[use_sim_time],
             )
         )
     return nodes
+
+
+def _simulated_robot(
+    given: dict[str, str], file: str, use_sim_time: dict[str, bool]
+) -> list[LaunchDescriptionEntity]:
+    """Return the robot, its frames, and where it stands; a real one has the latter of its own."""
+    urdf = read_description(load_config(RobotConfig, file, 'simulated_robot_node').urdf)
+    namespace = given['namespace'].strip('/')
+    world = load_config(SolverConfig, given['config'], 'solver_node', f'/{namespace}').world_frame
+    place = {axis: str(number(given, f'robot_{axis}')) for axis in ('x', 'y', 'z', 'yaw')}
+    frames = {**place, 'frame-id': world, 'child-frame-id': read_urdf(urdf).root}
+    return [
+        _node('simulated_robot_node', [file, use_sim_time]),
+        Node(
+            package='robot_state_publisher',
+            executable='robot_state_publisher',
+            parameters=[{'robot_description': urdf, 'publish_frequency': 250.0, **use_sim_time}],
+            # The robot's node publishes the topic.
+            remappings=[('robot_description', '~/robot_description')],
+        ),
+        Node(
+            package='tf2_ros',
+            executable='static_transform_publisher',
+            arguments=[part for name, value in frames.items() for part in (f'--{name}', value)],
+        ),
+    ]
+
+
+def _view(namespace: str) -> Path:
+    """Return the view for RViz; for an operator of another name it is a temporary file."""
+    view = SHARE / 'rviz' / 'teleop.rviz'
+    if namespace == OPERATOR:
+        return view
+    text = view.read_text(encoding='utf-8').replace(f'{OPERATOR}/', f'{namespace}/')
+    with tempfile.NamedTemporaryFile('w', prefix='vr_ik_', suffix='.rviz', delete=False) as file:
+        file.write(text.replace(f'TF Prefix: {OPERATOR}', f'TF Prefix: {namespace}'))
+    return Path(file.name)
 
 
 def _node(executable: str, parameters: list[object]) -> Node:
@@ -96,7 +147,3 @@ def _node(executable: str, parameters: list[object]) -> Node:
         parameters=parameters,
         output='screen',
     )
-
-
-def _is_true(text: str) -> bool:
-    return text.lower() in ('true', '1')

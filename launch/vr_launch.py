@@ -19,6 +19,8 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
 from launch_ros.actions import Node
 
+from vr_ik.launch_arguments import is_true, namespace_and_prefix, number
+
 SHARE = get_package_share_path('vr_ik')
 
 
@@ -39,13 +41,12 @@ def generate_launch_description() -> LaunchDescription:
 
 def _tracker(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     given = context.launch_configurations
-    namespace = given['namespace'].strip('/')
-    prefix = given['frame_prefix'] or (f'{namespace}/' if namespace else '')
-    parameters: dict[str, object] = {}
+    namespace, prefix = namespace_and_prefix(given)
+    parameters: dict[str, object] = {'use_sim_time': is_true(given, 'use_sim_time')}
     if given['backend']:
         parameters['backend'] = given['backend']
     if given['height']:
-        parameters['user_height_m'] = float(given['height'])
+        parameters['user_height_m'] = number(given, 'height')
     if prefix:
         parameters['frame_prefix'] = prefix
     return [
@@ -55,7 +56,7 @@ def _tracker(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             # By name the arguments win over the sections of the parameter file.
             name='tracker_node',
             namespace=namespace,
-            parameters=[given['config'], *([parameters] if parameters else [])],
+            parameters=[given['config'], parameters],
             output='screen',
         )
     ]

@@ -31,7 +31,7 @@ import tempfile
 import numpy as np
 import pytest
 from ros_graph import environment, Listener, listening, PATIENCE_S
-from ros_recording import ALL_KEPT, LATCHED
+from ros_recording import ALL_KEPT, LATCHED, stamp_ns
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
@@ -45,6 +45,7 @@ from vr_ik.types import TrackingFrame
 
 ROOT = Path(__file__).parent.parent
 ROS2 = shutil.which('ros2')
+START_NS = 1_600_000_000_000_000_000
 NODES = {'/tracker_node', '/solver_node', '/body_state_publisher'}
 HAS_LAUNCH = find_spec('launch_ros') is not None and ROS2 is not None
 
@@ -79,6 +80,7 @@ class Launched:
         self.frames: set[tuple[str, str]] = set()
         self.descriptions: list[str] = []
         listener.node.create_subscription(TFMessage, '/tf', self._on_tf, ALL_KEPT)
+        listener.node.create_subscription(TFMessage, '/tf_static', self._on_tf, LATCHED)
 
     def listen(self, namespace: str = '') -> None:
         """Note joint states and descriptions of a user."""
@@ -193,13 +195,15 @@ def test_two_users_have_their_own_topics_and_frames(prefix):
 
 def test_a_simulated_robot_waits_for_its_operator(prefix):
     """The operator's nodes under his namespace, the robot's joint states in the root."""
-    arguments = ('simulate:=true', 'teleop_rviz:=false', 'backend:=simulated')
+    arguments = ('simulate:=true', 'rviz:=false', 'backend:=simulated')
     with launched(prefix, 'teleop_launch.py', *arguments) as teleop:
         teleop.listen()
         teleop.listen('/operator')
         teleop.wait_for(lambda: all(len(s) > 20 for s in teleop.states.values()), 'joint states')
         nodes = {'/operator/tracker_node', '/operator/solver_node', '/teleop_node'}
         teleop.wait_for(lambda: nodes <= teleop.nodes(), 'operator and teleoperation')
+        root, hand = ('vr_world', 'panda_link0'), ('panda_link7', 'panda_link8')
+        teleop.wait_for(lambda: {root, hand} <= teleop.frames, "the robot's frames")
         assert set(teleop.states[''][0].name).isdisjoint(teleop.states['/operator'][0].name)
         teleop.end()
 
@@ -228,9 +232,9 @@ def write_session(path: Path, seconds: float) -> None:
     with BagWriter(path) as bag:
         for i in range(int(100 * seconds)):
             poses = user.device_poses(user.q_at(i / 100), SIMULATED_ROLES)
-            stamp_ns = 1_600_000_000_000_000_000 + i * 10_000_000
-            frame = TrackingFrame(stamp_ns, SIMULATED_ROLES, poses)
-            bag.write(topic, stamp_ns, encoder.encode(frame))
+            time_ns = START_NS + i * 10_000_000
+            frame = TrackingFrame(time_ns, SIMULATED_ROLES, poses)
+            bag.write(topic, time_ns, encoder.encode(frame))
 
 
 def test_a_replay_solves_the_bag_and_ends_with_it(prefix, tmp_path):
@@ -245,6 +249,8 @@ def test_a_replay_solves_the_bag_and_ends_with_it(prefix, tmp_path):
         assert replay.process.returncode == 0, replay.output()
         assert 'process has died' not in replay.output(), replay.output()
         assert len(replay.states['']) > 50
+        # The very first frame is among them.
+        assert stamp_ns(replay.states[''][0].header) == START_NS
         stamps = np.array([state.header.stamp.sec for state in replay.states['']])
         assert (stamps // 10 == 160_000_000).all()
         assert ('vr_world', 'replayed/base_link') in replay.frames

@@ -34,7 +34,7 @@ from vr_ik.nodes.description import STATE_PUBLISHER
 
 ROOT = Path(__file__).parent.parent
 NAMES = {
-    'launch': ['LaunchContext', 'LaunchDescription', 'LaunchDescriptionEntity'],
+    'launch': ['Action', 'LaunchContext', 'LaunchDescription', 'LaunchDescriptionEntity'],
     'launch.actions': [
         'DeclareLaunchArgument',
         'EmitEvent',
@@ -43,8 +43,9 @@ NAMES = {
         'OpaqueFunction',
         'RegisterEventHandler',
     ],
-    'launch.event_handlers': ['OnProcessExit'],
+    'launch.event_handlers': ['OnProcessExit', 'OnProcessIO'],
     'launch.events': ['Shutdown'],
+    'launch.events.process': ['ProcessIO'],
     'launch_ros': [],
     'launch_ros.actions': ['Node'],
 }
@@ -107,7 +108,14 @@ def nodes(name: str, **given: str) -> dict[str, dict[str, Any]]:
 
 
 def commands(name: str, **given: str) -> list[list[str]]:
-    started = [entity for entity in visit(name, given) if kind(entity) == 'ExecuteProcess']
+    started = visit(name, given)
+    for entity in list(started):
+        if kind(entity) == 'RegisterEventHandler' and 'on_stderr' in entity.positional[0].named:
+            look = entity.positional[0].named['on_stderr']
+            assert look(SimpleNamespace(text=b'Preparing the solver')) == []
+            started += look(SimpleNamespace(text=b'[INFO] [solver_node]: Ready.\n'))
+            assert look(SimpleNamespace(text=b'Ready.')) == []
+    started = [entity for entity in started if kind(entity) == 'ExecuteProcess']
     return [entity.named['cmd'] for entity in started]
 
 
@@ -135,13 +143,14 @@ def test_the_parameter_file_decides_on_what_no_argument_says():
         assert started['solver_node']['parameters'][0] == str(ROOT / 'config' / config)
         solver = parameters(started['solver_node'])
         assert solver == {'publish_link_tf': False, 'use_sim_time': False}
-    assert parameters(nodes('vr_launch.py')['tracker_node']) == {}
+    assert parameters(nodes('vr_launch.py')['tracker_node']) == {'use_sim_time': False}
 
 
 def test_the_arguments_reach_the_nodes():
     arguments = {'model': 'upper', 'solver': 'lm', 'trackers': 'hmd, l_controller', 'user': 'me'}
     started = nodes('vr_launch.py', height='1.9', backend='circle', **arguments)
-    assert parameters(started['tracker_node']) == {'backend': 'circle', 'user_height_m': 1.9}
+    tracker = parameters(started['tracker_node'])
+    assert tracker == {'backend': 'circle', 'user_height_m': 1.9, 'use_sim_time': False}
     solver = parameters(started['solver_node'])
     assert solver['trackers'] == ['hmd', 'l_controller']
     assert (solver['model'], solver['solver'], solver['user']) == ('upper', 'lm', 'me')
@@ -156,6 +165,23 @@ def test_a_bad_argument_ends_the_launch_with_the_valid_ones(name, value):
         nodes('demo_launch.py', **{name: value})
 
 
+def test_a_switch_is_true_or_false():
+    with pytest.raises(VrIkError, match="'yes' of parameter 'record'"):
+        nodes('demo_launch.py', record='yes')
+
+
+def test_rviz_has_the_frames_of_the_parameter_file(tmp_path):
+    file = tmp_path / 'prefixed.yaml'
+    text = '/**/solver_node: {ros__parameters: {frame_prefix: %s, body_prefix: b/}}'
+    file.write_text(text % 'op/')
+    view = Path(nodes('vr_launch.py', config=str(file))['rviz2']['arguments'][1]).read_text()
+    assert 'TF Prefix: op/b\n' in view
+    assert ' op/hmd:' in view
+    file.write_text(text.replace('b/', 'b') % 'op/')
+    with pytest.raises(VrIkError, match="end it with '/'"):
+        nodes('vr_launch.py', config=str(file))
+
+
 def test_a_namespace_is_that_of_all_nodes_and_a_prefix_of_all_frames():
     started = nodes('demo_launch.py', namespace='anna')
     assert {node['namespace'] for node in started.values()} == {'anna'}
@@ -168,7 +194,7 @@ def test_a_namespace_is_that_of_all_nodes_and_a_prefix_of_all_frames():
 
 
 def test_a_number_that_is_none_is_named():
-    with pytest.raises(VrIkError, match="'tall' of parameter 'user_height_m'"):
+    with pytest.raises(VrIkError, match="'tall' of parameter 'height'"):
         nodes('demo_launch.py', height='tall')
 
 
@@ -226,6 +252,23 @@ def test_the_operator_of_a_robot_has_a_namespace_of_his_own():
     assert given['frame_prefix'] == 'operator/'
     assert (given['output'], given['controllers']) == ('commands', 'mine')
     assert started['rviz2']['arguments'][1] == str(ROOT / 'rviz' / 'teleop.rviz')
-    simulated = nodes('teleop_launch.py', simulate='true', teleop_rviz='false')
-    assert {'simulated_robot_node', 'teleop_node'} < set(simulated)
+    simulated = nodes('teleop_launch.py', simulate='true', rviz='false', robot_yaw='1.5')
+    assert {'simulated_robot_node', 'teleop_node', 'robot_state_publisher'} < set(simulated)
     assert 'rviz2' not in simulated
+    place = simulated['static_transform_publisher']['arguments']
+    given = dict(zip(place[::2], place[1::2], strict=True))
+    assert (given['--frame-id'], given['--child-frame-id']) == ('vr_world', 'panda_link0')
+    assert (given['--x'], given['--yaw']) == ('0.8', '1.5')
+
+
+def test_the_arguments_of_the_operator_are_his():
+    started = nodes('teleop_launch.py', namespace='anna', config=str(ROOT / 'config/demo.yaml'))
+    for name in ('tracker_node', 'solver_node'):
+        assert started[name]['namespace'] == 'anna'
+        assert started[name]['parameters'][0] == str(ROOT / 'config/demo.yaml')
+    assert parameters(started['teleop_node'])['frame_prefix'] == 'anna/'
+    view = Path(started['rviz2']['arguments'][1]).read_text()
+    assert '/anna/robot_description' in view
+    assert 'operator' not in view
+    with pytest.raises(VrIkError, match='nowhere'):
+        nodes('teleop_launch.py', config='nowhere.yaml')
