@@ -41,6 +41,8 @@ from vr_ik.launch_arguments import is_true, namespace_and_prefix
 SHARE = get_package_share_path('vr_ik')
 CLOCK_HZ = '250'
 """As fine as any tracking rate."""
+DISCOVERY_S = '1.0'
+"""How long player and solver have to find each other."""
 SOLVED_TOPICS = ('joint_states', 'robot_description', 'markers')
 ARGUMENTS = {
     'bag': (None, 'The recorded session: a folder with metadata.yaml, or an MCAP file.'),
@@ -75,7 +77,7 @@ def _player(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     play = ExecuteProcess(
         cmd=[
             *('ros2', 'bag', 'play', given['bag']),
-            *('--clock', CLOCK_HZ, '--rate', given['rate']),
+            *('--clock', CLOCK_HZ, '--rate', given['rate'], '--delay', DISCOVERY_S),
             *(['--loop'] if is_true(given, 'loop') else []),
             *('--remap', *remappings, '/diagnostics:=/recorded/diagnostics'),
         ],

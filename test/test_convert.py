@@ -103,6 +103,21 @@ def test_angles_give_their_rotation_back(angles, locked):
     np.testing.assert_allclose(back, rotation, atol=1e-7)
 
 
+def test_a_hinge_bends_beyond_a_right_angle_on_its_own_axis():
+    """Also through the very right angle, where z and y turn about one axis."""
+    bend = np.concatenate((np.linspace(0.0, 2.6, 50), [math.pi / 2.0], np.linspace(1.5, -2.6, 90)))
+    found = zxy_angles(np.array([turn(0, x) for x in bend]))
+    np.testing.assert_allclose(found, np.column_stack((0 * bend, bend, 0 * bend)), atol=1e-7)
+
+
+def test_angles_go_on_evenly_over_whole_turns():
+    """As of somebody who turns round and round, and bows beyond the horizontal."""
+    time_s = np.linspace(0.0, 10.0, 2000)
+    true = np.column_stack((0.3 * np.sin(time_s), 1.8 * np.sin(0.7 * time_s), 2.0 * time_s))
+    found = zxy_angles(np.array([turn(2, z) @ turn(0, x) @ turn(1, y) for z, x, y in true]))
+    np.testing.assert_allclose(found, true, atol=1e-6)
+
+
 def turn(axis, angle):
     quaternion = np.zeros(4)
     quaternion[axis], quaternion[3] = math.sin(0.5 * angle), math.cos(0.5 * angle)

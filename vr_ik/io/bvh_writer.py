@@ -21,6 +21,7 @@ The root has position channels, the others have constant offsets.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+import math
 from pathlib import Path
 
 import numpy as np
@@ -165,16 +166,32 @@ def _channels(root: Bone, model: RobotModel, q: Array) -> Array:
 
 
 def zxy_angles(rotations: Array) -> Array:
-    """Return z, x, y (n, 3) [rad] with R = Rz Rx Ry, each without jumps of a turn over time."""
+    """Return z, x, y (n, 3) [rad] with R = Rz Rx Ry, going on evenly from frame to frame.
+
+    Every rotation has two such triples. The one nearer to the frame before is taken, so that an
+    elbow bends beyond a right angle with x alone, where the other triple would turn all three.
+    """
     r = rotations
     x = np.arcsin(np.clip(r[:, 2, 1], -1.0, 1.0))
     z = np.arctan2(-r[:, 0, 1], r[:, 1, 1])
     y = np.arctan2(-r[:, 2, 0], r[:, 2, 2])
-    # With x at a right angle, z and y turn about one axis: all of it is put on z.
+    # With x at a right angle, z and y turn about one axis: only their sum or difference is known.
     locked = np.hypot(r[:, 2, 0], r[:, 2, 2]) < 1e-9
-    z = np.where(locked, np.arctan2(r[:, 1, 0], r[:, 0, 0]), z)
-    y = np.where(locked, 0.0, y)
-    return np.unwrap(np.column_stack((z, x, y)), axis=0)
+    together = np.arctan2(r[:, 1, 0], r[:, 0, 0])
+    angles = np.zeros((len(r), 3))
+    last = np.zeros(3)
+    for i in range(len(r)):
+        if locked[i]:
+            signed = math.copysign(1.0, x[i])
+            angles[i] = last[0], x[i], signed * (together[i] - last[0])
+            choices = angles[i][None]
+        else:
+            choices = np.array(
+                ((z[i], x[i], y[i]), (z[i] + math.pi, math.pi - x[i], y[i] + math.pi))
+            )
+        choices = last + np.remainder(choices - last + math.pi, 2.0 * math.pi) - math.pi
+        last = angles[i] = choices[np.abs(choices - last).sum(axis=1).argmin()]
+    return angles
 
 
 def bone_names(root: Bone) -> Sequence[str]:

@@ -49,9 +49,18 @@ class Motion:
     joint_names: tuple[str, ...]
     stamps_ns: NDArray[np.int64]
     q: Array
-    """(frames, 7 + joints): root position [m], quaternion xyzw, joints [rad]."""
+    """(frames, 7 + joints): root position [m], quaternion xyzw without jumps of its sign, joints
+    [rad]."""
     lost: tuple[str, ...] = ()
     """What could not be read of it, in words."""
+
+    def __post_init__(self) -> None:
+        """Give the quaternions, of which both signs are the same rotation, one that goes on."""
+        q = self.q.copy()
+        signs = np.where((q[1:, 3:7] * q[:-1, 3:7]).sum(axis=1) < 0.0, -1.0, 1.0)
+        q[1:, 3:7] *= np.cumprod(signs)[:, None]
+        q[:, 3:7] *= -1.0 if len(q) and q[0, 6] < 0.0 else 1.0
+        object.__setattr__(self, 'q', q)
 
     def evenly(self) -> tuple[float, Array]:
         """Return the time of a frame [s], the median, and q at multiples of it.
@@ -64,10 +73,7 @@ class Motion:
         frame_time_s = float(np.median(steps[steps > 0.0]))
         seconds = np.concatenate(([0.0], np.cumsum(np.where(steps > 0.0, steps, frame_time_s))))
         wanted = np.arange(round(seconds[-1] / frame_time_s) + 1) * frame_time_s
-        q = self.q.copy()
-        flips = np.sign((q[1:, 3:7] * q[:-1, 3:7]).sum(axis=1))
-        q[1:, 3:7] *= np.cumprod(np.where(flips < 0.0, -1.0, 1.0))[:, None]
-        even = np.column_stack([np.interp(wanted, seconds, column) for column in q.T])
+        even = np.column_stack([np.interp(wanted, seconds, column) for column in self.q.T])
         even[:, 3:7] /= np.linalg.norm(even[:, 3:7], axis=1, keepdims=True)
         return frame_time_s, even
 
