@@ -27,6 +27,7 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
 from launch_ros.actions import Node
 
+from vr_ik.cli.robot_files import robot_file
 from vr_ik.config import SolverConfig
 from vr_ik.config_file import load_config
 from vr_ik.io.packages import read_description
@@ -76,7 +77,7 @@ def generate_launch_description() -> LaunchDescription:
 
 def _nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     given = context.launch_configurations
-    file = given['robot_file'] or str(SHARE / 'config' / 'robots' / f'{given["robot"]}.yaml')
+    file = given['robot_file'] or str(robot_file(given['robot']))
     use_sim_time = {'use_sim_time': is_true(given, 'use_sim_time')}
     namespace = given['namespace'].strip('/')
     parameters = {

@@ -138,6 +138,8 @@ def test_bad_parameters_are_named():
         RobotConfig(initial='joint1=left')
     with pytest.raises(ConfigError, match='controllers'):
         RobotConfig(controllers='arm')
+    with pytest.raises(ConfigError, match="'b' must be in it once"):
+        RobotConfig(controllers='one=a b, two=b')
     with pytest.raises(MissingDataError, match="'nothing.urdf' of package 'nowhere'"):
         find_file('package://nowhere/nothing.urdf')
     with pytest.raises(MissingDataError, match=r'no file .*nothing.urdf'):

@@ -22,9 +22,10 @@ from geometry_msgs.msg import PoseStamped, TwistStamped
 import numpy as np
 import pytest
 from ros_graph import listening
-from ros_recording import ALL_KEPT
+from ros_recording import ALL_KEPT, LATCHED
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool
 from teleop_support import ROBOTS, start, StillRobot, TeleopOperator
 from trajectory_msgs.msg import JointTrajectory
 
@@ -113,6 +114,36 @@ def test_a_node_that_is_ended_brings_the_moving_arm_to_rest_first() -> None:
     assert max(fastest) > 0.05
     assert fastest[-1] == 0.0
     assert not +audit.violations, (audit.violations, audit.worst)
+
+
+def test_another_description_of_the_robot_stops_the_arm_for_good() -> None:
+    text = read_description(ROBOT.urdf)
+    process = start('teleop_node', 'panda')
+    try:
+        with listening() as listener:
+            operator = TeleopOperator(listener)
+            StillRobot(operator, READY)
+            described = listener.node.create_publisher(String, 'robot_description', LATCHED)
+            enable = listener.node.create_client(SetBool, 'teleop_node/pause')
+            described.publish(String(data=text))
+            operator.wait_for_state('disengaged')
+            operator.engage()
+            operator.move(0.1 * UP, 0.2)
+            described.publish(String(data=text))  # the same again is no other one
+            operator.go_on(0.3)
+            assert operator.state.startswith('engaged')
+            described.publish(String(data=f'{text}\n'))
+            operator.wait_for_state('stopped: the enable was withdrawn')
+            answer = enable.call_async(SetBool.Request(data=False))
+            operator.wait_for(answer.done, 'an answer')
+            assert not answer.result().success
+            assert 'started anew' in answer.result().message
+            operator.release()
+            operator.grip = 1.0
+            operator.wait_for_state('disengaged: not enabled')
+        assert process.end() == 0, process.output()
+    finally:
+        process.kill()
 
 
 def rise(output: str, sent: list) -> float:

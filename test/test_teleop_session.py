@@ -26,6 +26,7 @@ from vr_ik.config import replace
 from vr_ik.errors import VrIkError
 from vr_ik.math.rotations import pose, rotation_from_rpy
 from vr_ik.teleop.config import TeleopConfig
+from vr_ik.teleop.retarget import Retarget
 from vr_ik.teleop.session import TeleopSession
 from vr_ik.teleop.types import (
     ArmInput,
@@ -147,6 +148,7 @@ def test_a_fault_stops_smoothly_and_for_good(
     assert (command.state, command.reason) == (State.STOPPED, FAULTS[fault])
     assert command.detail.startswith(FAULTS[fault].value)
     assert (0, Buzz.LOSS) in command.haptics
+    assert not operator.session.idle, 'parameters must not change under a moving arm'
     ticks = 0
     while command.publish:
         command, ticks = operator.tick(), ticks + 1
@@ -329,6 +331,18 @@ def test_a_clock_of_another_pace_stops_the_arm(
         command = operator.tick()
     assert (command.state is State.STOPPED) is stops
     assert not stops or command.reason is Reason.CLOCK_JUMP
+
+
+def test_an_arm_without_a_solution_brakes(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Retarget, 'target', lambda *_: np.full((4, 4), np.nan))
+        command = operator.tick()
+    assert (command.state, command.reason) == (State.STOPPED, Reason.SOLVER_FAILED)
+    assert np.any(command.velocities), 'it brakes smoothly'
+    assert not operator.rest(STOP_TICKS).publish
+    assert operator.engage().state is State.ENGAGED
 
 
 def test_a_robot_that_tells_angles_within_one_turn_is_where_it_was_commanded_to_be() -> None:

@@ -40,6 +40,8 @@ from vr_ik.teleop.types import ArmInput, RobotState, State, TeleopCommand, Teleo
 from vr_ik.types import Array
 
 _START_NS = 10**18
+_BETWEEN_NS = 10**10
+"""From one path to the next, in which the robot goes back to where it began."""
 _SETTLING_S = 0.25
 """After a press the arm, at rest, has to get going: the hand may be in motion."""
 _RELEASED_S = 0.25
@@ -67,6 +69,26 @@ class HandPath:
             hand[:, :3, 3] -= body
         times_s = np.arange(len(recording)) / recording.rate_hz
         return cls(recording.name, times_s, hands, recording.poses['hmd'])
+
+    def parts(self, seconds: float) -> list['HandPath']:
+        """Return stretches of it, each as long as an operator holds his clutch."""
+        frames = max(round(seconds / float(np.diff(self.times_s).mean())), 2)
+        parts = [slice(i, i + frames) for i in range(0, len(self.times_s) - frames + 1, frames)]
+        return [
+            HandPath(self.name, self.times_s[p], tuple(h[p] for h in self.hands), self.head[p])
+            for p in parts
+        ]
+
+    def scaled(self, scale: float) -> 'HandPath':
+        """Return it with a part of the way and of the turn from the first frame on."""
+        hands = tuple(hand.copy() for hand in self.hands)
+        for hand in hands:
+            hand[:, :3, 3] = hand[0, :3, 3] + scale * (hand[:, :3, 3] - hand[0, :3, 3])
+            start = hand[0, :3, :3].copy()
+            for pose in hand:
+                turn = log_rotation(np.ascontiguousarray(pose[:3, :3] @ start.T))
+                pose[:3, :3] = exp_rotation(scale * turn) @ start
+        return HandPath(self.name, self.times_s, hands, self.head)
 
     def at(self, times_s: Array) -> Array:
         """Return all hands (n, hands, 4, 4) at times between the frames."""
@@ -107,15 +129,18 @@ class HandFollowing:
         self.urdf_text = read_description(self.simulated.urdf)
         self._packages = tuple(share_folders())
         self.robot = RobotModel.from_urdf(self.urdf_text)
+        self._session = TeleopSession(self.config, self.urdf_text, self._packages)
+        self._arm = ArmStep(self.config, self.urdf_text, self._packages)
+        self._start_ns = _START_NS
 
     def follow(self, path: HandPath) -> Followed:
         """Lead the arms along a path from the initial posture, and judge how they did."""
-        run = _Run(self, path, TeleopSession(self.config, self.urdf_text, self._packages))
-        arm = ArmStep(self.config, self.urdf_text, self._packages)
+        run = _Run(self, path, self._session, self._start_ns)
         for time_s in np.arange(path.times_s[0], path.times_s[-1], 1.0 / self.config.rate_hz):
             run.tick(float(time_s))
         run.end()
-        parts = [self._judge(path, arm, stretch) for stretch in run.stretches]
+        self._start_ns += round(1e9 * (path.times_s[-1] - path.times_s[0])) + _BETWEEN_NS
+        parts = [self._judge(path, self._arm, stretch) for stretch in run.stretches]
         empty = np.zeros((0, self.config.arms))
         errors_m, errors_rad, reachable = (
             np.concatenate(column)
@@ -164,8 +189,12 @@ class _Stretch:
 class _Run:
     """One way along a path, with stops and presses anew."""
 
-    def __init__(self, following: HandFollowing, path: HandPath, session: TeleopSession) -> None:
+    def __init__(
+        self, following: HandFollowing, path: HandPath, session: TeleopSession, start_ns: int
+    ) -> None:
         self._config, self._path, self._session = following.config, path, session
+        self._origin_ns = start_ns - round(1e9 * path.times_s[0])
+        self._enabled = True
         robot = following.robot
         start = robot.configuration(following.simulated.initial_positions())
         self._positions = dict(zip(robot.joint_names, start.tolist(), strict=True))
@@ -198,17 +227,20 @@ class _Run:
         self._state = command.state
 
     def end(self) -> None:
-        """Let go, and wait until the arms are at rest."""
+        """Let go, and wait until the arms are at rest; then take the enable away."""
         for i in range(round(2.0 * self._config.stop_time_s * self._config.rate_hz)):
             self._step(self._path.times_s[-1] + i / self._config.rate_hz, -1, 0.0)
         self.audit.end()
+        self._enabled = False
+        for k in range(2):
+            self._step(self._path.times_s[-1] + (i + 1 + k) / self._config.rate_hz, -1, 0.0)
 
     def _step(self, time_s: float, frame: int, clutch: float) -> TeleopCommand:
-        now_ns = _START_NS + round(1e9 * time_s)
-        stamp_ns = _START_NS + round(1e9 * self._path.times_s[frame])
+        now_ns = self._origin_ns + round(1e9 * time_s)
+        stamp_ns = self._origin_ns + round(1e9 * self._path.times_s[frame])
         arms = tuple(ArmInput(hand[frame], stamp_ns, clutch) for hand in self._path.hands)
         robot = RobotState(now_ns, self._positions)
-        inputs = TeleopInputs(arms, True, self._path.head[frame], robot)
+        inputs = TeleopInputs(arms, self._enabled, self._path.head[frame], robot)
         command = self._session.step(now_ns, inputs, now_ns)
         if command.positions is not None and command.velocities is not None:
             self.audit.add(now_ns, command.positions, command.velocities)

@@ -14,7 +14,7 @@
 
 """Files of ROS packages by their `package://` address, with and without a sourced ROS 2."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import os
 from pathlib import Path
 import sys
@@ -22,26 +22,32 @@ import sysconfig
 
 from vr_ik.errors import MissingDataError
 
-SCHEME = 'package://'
+_SCHEME = 'package://'
 
 
 def find_file(address: str) -> Path:
     """Return the file at a path, or at package://PACKAGE/path/in/its/share."""
-    if not address.startswith(SCHEME):
-        path = Path(address.removeprefix('file://')).expanduser()
-        if not path.is_file():
-            raise MissingDataError(f"There is no file '{path}'.")
+    folders = tuple(share_folders())
+    path = file_in(address, folders)
+    if path is not None:
         return path
-    package, _, rest = address.removeprefix(SCHEME).partition('/')
-    for share in share_folders():
-        path = share / package / rest
-        if path.is_file():
-            return path
-    searched = ', '.join(str(folder) for folder in share_folders())
+    if not address.startswith(_SCHEME):
+        raise MissingDataError(f"There is no file '{address}'.")
+    package, _, rest = address.removeprefix(_SCHEME).partition('/')
+    searched = ', '.join(str(folder) for folder in folders)
     raise MissingDataError(
         f"There is no '{rest}' of package '{package}'; searched in {searched}. Install the "
         'package, or source the workspace that has it.'
     )
+
+
+def file_in(address: str, folders: Sequence[Path]) -> Path | None:
+    """Return the same, with packages looked for in folders; None if it is not there."""
+    if address.startswith(_SCHEME):
+        inside = address.removeprefix(_SCHEME)
+        return next((f / inside for f in folders if (f / inside).is_file()), None)
+    path = Path(address.removeprefix('file://')).expanduser()
+    return path if path.is_file() else None
 
 
 def read_description(address: str) -> str:

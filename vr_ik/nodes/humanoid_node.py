@@ -101,15 +101,19 @@ class HumanoidNode(Node):
         retargeting = self._retargeting
         if retargeting is None:
             return
-        if tuple(message.name) != retargeting.human.joint_names:
-            text = 'The joint states are not those of the described body.'
-            self.get_logger().warning(text, throttle_duration_sec=_WARNING_PERIOD_S)
+        positions = np.array(message.position)
+        names = retargeting.human.joint_names
+        if tuple(message.name) != names or len(positions) != len(names):
+            self._warn('The joint states are not those of the described body.')
+            return
+        if not np.isfinite(positions).all():
+            self._warn('Dropped joint states that are not finite.')
             return
         stamp_ns = stamp_in_ns(message.header.stamp)
         seconds = min(max(stamp_ns - self._last_ns, 0) * 1e-9, _LONGEST_STEP_S)
         before = retargeting.q
         self._last_ns = stamp_ns
-        self._q_human[retargeting.human.first_q :] = message.position
+        self._q_human[retargeting.human.first_q :] = positions
         pose = retargeting.retarget(self._q_human, seconds)
         self._counts[pose.status] += 1
         velocity = (pose.q - before) / seconds if seconds > 0.0 else np.zeros_like(pose.q)
@@ -121,13 +125,16 @@ class HumanoidNode(Node):
         try:
             roots = self._reader.read(in_our_layout(message))
         except VrIkError as error:
-            self.get_logger().warning(str(error), throttle_duration_sec=_WARNING_PERIOD_S)
+            self._warn(str(error))
             return
         for stamp_ns, pose in zip(roots.stamps_ns, roots.poses, strict=True):
             position = self._retargeting.scale * pose[:3, 3]
             quaternion = quaternion_from_matrix(pose[:3, :3])
             root = self._retargeting.model.root_link
             self._tf.publish(self._root.write_one(stamp_ns, root, position, quaternion))
+
+    def _warn(self, text: str) -> None:
+        self.get_logger().warning(text, throttle_duration_sec=_WARNING_PERIOD_S)
 
     def _report(self) -> list[DiagnosticStatus]:
         counts, self._counts = self._counts, Counter()
@@ -136,6 +143,9 @@ class HumanoidNode(Node):
             return [diagnostics.status('humanoid', diagnostics.WARN, 'no operator', values)]
         if not counts:
             return [diagnostics.status('humanoid', diagnostics.WARN, 'no joint states', values)]
+        if counts[Status.FAILED]:
+            text = 'frames that could not be solved'
+            return [diagnostics.status('humanoid', diagnostics.WARN, text, values)]
         return [diagnostics.status('humanoid', diagnostics.OK, 'retargeting', values)]
 
 

@@ -191,7 +191,9 @@ class TeleopNode(Node):
             driving.measured.state(),
         )
         command = driving.session.step(now_ns, inputs, steady_ns)
-        if command.publish or driving.simulated is not None:
+        # A machine that was busy meanwhile has let the robot brake: this would call it back.
+        in_time = time.monotonic_ns() - steady_ns < 1e9 * driving.session.config.horizon_s
+        if (command.publish and in_time) or driving.simulated is not None:
             driving.output.send(now_ns, command)
         if driving.grippers is not None:
             driving.grippers.send(command)

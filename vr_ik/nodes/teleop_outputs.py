@@ -104,13 +104,7 @@ class ServoPoses:
 
     def __init__(self, node: Node, config: TeleopNodeConfig, root_link: str) -> None:
         """Open a topic for each arm."""
-        self._topics = []
-        for servo in config.servo_nodes:
-            topic = f'{servo}/pose_target_cmds'
-            message = PoseStamped()
-            message.header.frame_id = root_link
-            publisher = node.create_publisher(PoseStamped, topic, qos.COMMAND_QOS)
-            self._topics.append((publisher, message))
+        self._topics = _servo_topics(node, config, PoseStamped, 'pose_target_cmds', root_link)
 
     def send(self, now_ns: int, command: TeleopCommand) -> None:
         """Publish a command that is to be published."""
@@ -125,13 +119,7 @@ class ServoTwists:
 
     def __init__(self, node: Node, config: TeleopNodeConfig, root_link: str) -> None:
         """Open a topic for each arm."""
-        self._topics = []
-        for servo in config.servo_nodes:
-            topic = f'{servo}/delta_twist_cmds'
-            message = TwistStamped()
-            message.header.frame_id = root_link
-            publisher = node.create_publisher(TwistStamped, topic, qos.COMMAND_QOS)
-            self._topics.append((publisher, message))
+        self._topics = _servo_topics(node, config, TwistStamped, 'delta_twist_cmds', root_link)
 
     def send(self, now_ns: int, command: TeleopCommand) -> None:
         """Publish a command that is to be published."""
@@ -194,6 +182,18 @@ def fill_pose(message: PoseStamped, pose: Array) -> None:
     p, q = message.pose.position, message.pose.orientation
     p.x, p.y, p.z = pose[:3, 3].tolist()
     q.x, q.y, q.z, q.w = quaternion_from_matrix(pose[:3, :3]).tolist()
+
+
+def _servo_topics(
+    node: Node, config: TeleopNodeConfig, kind: type, name: str, root_link: str
+) -> list[tuple[Any, Any]]:
+    """Return a publisher for each moveit_servo, and the message that it sends over and over."""
+    topics = []
+    for servo in config.servo_nodes:
+        message = kind()
+        message.header.frame_id = root_link
+        topics.append((node.create_publisher(kind, f'{servo}/{name}', qos.COMMAND_QOS), message))
+    return topics
 
 
 def _commands_topic(node: Node, controller: str) -> Any:

@@ -14,9 +14,10 @@
 
 """The parameters of the simulated robot's node."""
 
+from collections import Counter
 from dataclasses import dataclass
 
-from vr_ik.config_fields import Config, param
+from vr_ik.config_fields import bad_value, Config, param
 from vr_ik.config_texts import key_values, number_map
 
 DEFAULT_URDF = 'package://example-robot-data/robots/panda_description/urdf/panda.urdf'
@@ -51,7 +52,13 @@ class RobotConfig(Config):
     def joints_of(self) -> dict[str, tuple[str, ...]]:
         """Return the joints of each controller."""
         pairs = key_values('controllers', self.controllers)
-        return {name: tuple(joints.split()) for name, joints in pairs.items()}
+        joints_of = {name: tuple(joints.split()) for name, joints in pairs.items()}
+        counts = Counter(joint for joints in joints_of.values() for joint in joints)
+        for joint, count in counts.items():
+            if count > 1:
+                valid = f"the joint '{joint}' must be in it once"
+                raise bad_value('controllers', self.controllers, valid)
+        return joints_of
 
     def initial_positions(self) -> dict[str, float]:
         """Return the initial position of each joint that is named."""

@@ -34,8 +34,8 @@ _LEAST_SPEED = 1e-3
 """Below this [rad/s or m/s] commands tell nothing of the time between them."""
 _FIT = 1e-4
 """How far positions and velocities may disagree in a step [rad or m]."""
-_JITTER_S = 0.01
-"""Between the instant that a command is for and its stamp there may be so much more or less."""
+_TRIED = 40
+"""Times that are tried for a motion from one command to another."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,9 @@ class CommandAudit:
 
     Where messages between two commands were lost on their way to the judge, or a tick was so late
     that the robot had begun to brake by itself, the two must be such that a motion within all
-    limits can have led from one to the other in the time between their stamps.
+    limits can have led from one to the other in the time between. A command is stamped when it is
+    published, at some time after the instant that it is for, but this instant is after the stamp
+    before it: the time between two is at most from the stamp before the first to the second's.
     """
 
     def __init__(self, limits: Limits, rate_hz: float, horizon_s: float, silence_s: float) -> None:
@@ -85,6 +87,7 @@ class CommandAudit:
         self.worst: dict[str, float] = dict.fromkeys(self.violations, 0.0)
         """Largest share of each limit that was used; of positions, how far beyond [rad or m]."""
         self._last: tuple[int, Array, Array] | None = None
+        self._before_last_ns = 0
         self._number: int | None = None
         self._speed_left = np.zeros(0)
         self._told_s = self._true_s = 0.0
@@ -111,6 +114,7 @@ class CommandAudit:
             self._judge_step(sent_ns, q, v, missed)
         self._judge_tail(q, v, tail)
         # Where the tail leads to rest, nothing is left in motion by silence.
+        self._before_last_ns = sent_ns if self._last is None else self._last[0]
         self._last = (sent_ns, q, v)
         self._speed_left = tail[-1].velocity if tail else v
 
@@ -139,8 +143,11 @@ class CommandAudit:
         if true_s > self._silence_s:
             self._judge_rest()
         elif missed or not (fits and 0.0 < seconds <= self._silence_s):
-            late = missed or true_s + _JITTER_S >= self._horizon_s
-            self._judge_gap(q - q_before, v_before, v, true_s, _JITTER_S if late else 0.0)
+            longest_s = (sent_ns - self._before_last_ns) * 1e-9
+            if missed or longest_s >= self._horizon_s:
+                self._judge_gap(q - q_before, v_before, v, longest_s)
+            else:
+                self.violations[VELOCITY] += 1
         else:
             if square >= _LEAST_SPEED**2:
                 self._told_s += seconds
@@ -148,16 +155,13 @@ class CommandAudit:
             share = np.abs(v - v_before) / (seconds * self._limits.acceleration)
             self._judge(ACCELERATION, float(share.max()), 1.0)
 
-    def _judge_gap(
-        self, way: Array, v_before: Array, v: Array, true_s: float, jitter_s: float
-    ) -> None:
+    def _judge_gap(self, way: Array, v_before: Array, v: Array, longest_s: float) -> None:
         """Judge two commands by whether any motion can have led from one to the other."""
-        longest_s = max(true_s, 0.0) + jitter_s
         limits = self._limits
         if (np.abs(way) > limits.velocity * longest_s + _FIT).any():
             self.violations[VELOCITY] += 1
             return
-        times_s = np.linspace(max(true_s - jitter_s, 1e-9), longest_s, 5)[:, None]
+        times_s = np.linspace(0.0, longest_s, _TRIED)[1:, None]
         change = np.abs(v - v_before)
         farthest = _farthest(v_before, v, times_s, limits).max(axis=0)
         nearest = -_farthest(-v_before, -v, times_s, limits).max(axis=0)

@@ -23,8 +23,9 @@ from xml.etree import ElementTree
 import numpy as np
 
 from vr_ik.errors import UrdfError
+from vr_ik.io.packages import file_in
 from vr_ik.math.rotations import pose, rotation_from_rpy
-from vr_ik.teleop.mesh import mesh_path, mesh_points
+from vr_ik.teleop.mesh import mesh_points
 from vr_ik.types import Array
 
 # Corners of the polygons that stand for the ends of a cylinder.
@@ -141,7 +142,7 @@ def _shape_capsule(
             _numbers(link, shape, 'radius', 1)[0], _numbers(link, shape, 'length', 1)[0]
         )
     elif shape.tag == 'mesh':
-        path = mesh_path(shape.get('filename', ''), package_paths)
+        path = file_in(shape.get('filename', ''), package_paths)
         read = None if path is None else mesh_points(path)
         if read is None:
             return None

@@ -14,29 +14,15 @@
 
 """The points of a mesh file: STL, OBJ and Collada, as far as their extent goes."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 
-from vr_ik.io.packages import SCHEME
 from vr_ik.types import Array
 
 _STL_HEADER = 84
 _STL_TRIANGLE = np.dtype([('normal', '<f4', 3), ('points', '<f4', (3, 3)), ('colour', '<u2')])
-
-
-def mesh_path(uri: str, package_paths: Sequence[Path]) -> Path | None:
-    """Return the file of 'package://name/...', 'file://...' or a path; None if it is not there.
-
-    Packages are looked for in `package_paths`.
-    """
-    if not uri.startswith(SCHEME):
-        path = Path(uri.removeprefix('file://'))
-        return path if path.is_file() else None
-    inside = uri.removeprefix(SCHEME)
-    return next((f / inside for f in package_paths if (f / inside).is_file()), None)
 
 
 def mesh_points(path: Path) -> Array | None:
