@@ -20,6 +20,10 @@ import time
 
 import numpy as np
 import pytest
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.parameter import Parameter
+from rclpy.task import Future
 from ros_graph import listening
 from ros_recording import ALL_KEPT, Graph, Recording
 from sensor_msgs.msg import Joy
@@ -51,6 +55,9 @@ class Player:
         self.user_s = 0.0
         node = recording.listener.node
         self._calibrate = node.create_client(Trigger, 'solver_node/calibrate')
+        self._parameters = node.create_client(
+            SetParametersAtomically, 'solver_node/set_parameters_atomically'
+        )
         self.joys = [
             node.create_publisher(Joy, f'{side}_controller/joy', ALL_KEPT) for side in 'lr'
         ]
@@ -83,9 +90,24 @@ class Player:
         until = time.monotonic() + 0.7
         self.play_until(lambda: time.monotonic() > until, 'a held pose')
         self.play_until(self._calibrate.service_is_ready, 'the service')
-        future = self._calibrate.call_async(Trigger.Request())
+        future = self.ask()
         self.play_until(future.done, 'the answer')
         return future.result()
+
+    def ask(self) -> Future:
+        """Call the service; return its answer to come."""
+        return self._calibrate.call_async(Trigger.Request())
+
+    def change(self, **values: object) -> SetParametersResult:
+        """Change parameters together, and return the answer while the user goes on."""
+        changed = [
+            Parameter(name, value=value).to_parameter_msg() for name, value in values.items()
+        ]
+        self.play_until(self._parameters.service_is_ready, 'the parameters')
+        request = SetParametersAtomically.Request(parameters=changed)
+        future = self._parameters.call_async(request)
+        self.play_until(future.done, 'the answer')
+        return future.result().result
 
     def height_m(self) -> float:
         """Return the height of the body that was described last."""
@@ -141,6 +163,11 @@ def test_the_service_measures_the_user_and_saves_him(player: Player, tmp_path: P
     saved = storage.load('tall', tmp_path)
     assert abs(saved.proportions.height - TALL_M) < 0.03 * TALL_M
     assert set(saved.mounts) == set(SIMULATED_ROLES)
+    player.recording.listener.spin_for(1.2)
+    stale = player.ask()
+    player.recording.wait(stale.done, 'the answer')
+    assert not stale.result().success
+    assert 'No device has been tracked for' in stale.result().message
 
 
 def test_both_triggers_calibrate(player: Player, tmp_path: Path) -> None:
@@ -157,13 +184,24 @@ def test_both_triggers_calibrate(player: Player, tmp_path: Path) -> None:
 
 
 def test_after_a_countdown_the_user_is_measured_and_motion_refines_it(refining: Player) -> None:
-    """The answer comes at once; the better body comes while the user moves."""
+    """The answer comes at once; the better body comes while the user moves.
+
+    A change of parameters that is refused in between, of the size and of something bad, leaves the
+    calibration as it was.
+    """
     bodies = len(refining.recording.descriptions)
     answer = refining.calibrate()
     assert answer.success and 'in 2 s' in answer.message
     assert len(refining.recording.descriptions) == bodies
     refining.play_until(lambda: len(refining.recording.descriptions) > bodies, 'the countdown')
     assert abs(refining.height_m() - TALL_M) < 0.03 * TALL_M
+    refused = refining.change(user_height_m=1.5, solver_options='nonsense=1')
+    assert not refused.successful and 'nonsense' in refused.reason
+    line = 'solver_node: solver'
+    refining.recording.diagnostics.clear()
+    refining.play_until(lambda: line in refining.recording.diagnostics, 'diagnostics')
+    values = {item.key: item.value for item in refining.recording.diagnostics[line].values}
+    assert values['calibration'] == 'calibrated'
     refining.user_s = 3.0
     refining.play_until(
         lambda: 'Refined by motion' in refining.solver.output(), 'the refinement', moves=True

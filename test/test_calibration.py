@@ -25,7 +25,7 @@ from vr_ik.body.human import human_urdf, STANDING_LEGS, T_POSE
 from vr_ik.body.mounts import device_mounts
 from vr_ik.body.shoulder import shoulder_angles
 from vr_ik.calibration.calibration import Calibration
-from vr_ik.calibration.hold import calibrate_held
+from vr_ik.calibration.hold import calibrate_held, find_held
 from vr_ik.calibration.refine import refine
 from vr_ik.calibration.storage import load, save, users
 from vr_ik.calibration.t_pose import calibrate_standing
@@ -144,6 +144,17 @@ def test_who_moves_is_told_so():
         calibrate_held(held(move_m=0.4))
     with pytest.raises(CalibrationError, match='No device'):
         calibrate_held([])
+
+
+def test_a_pose_must_be_held_for_as_long_as_it_is_said():
+    """Neither one frame, nor a few at once, nor two far apart tell that somebody stands still."""
+    frames = held()
+    for few in (frames[:1], frames[:30], [frames[0], frames[45]]):
+        with pytest.raises(CalibrationError, match=f'Only {len(few)} frames'):
+            calibrate_held(few)
+    index, calibration = find_held(frames)
+    assert 0.4e9 <= frames[index].stamp_ns - frames[0].stamp_ns < 0.6e9
+    assert calibration.proportions == calibrate_held(frames).proportions
 
 
 def squats(calibration, frames=60):

@@ -25,6 +25,8 @@ from vr_ik.types import Array, TrackingFrame
 
 HOLD_S = 0.5
 """How long the pose must be held."""
+_HELD_S, _HELD_FRAMES = 0.8 * HOLD_S, 5
+"""What frames must span, and how many they must be, to tell that it was held."""
 _STILL_M = 0.04
 _LOOK_PERIOD_S = 0.1
 _SEEN = 0.5
@@ -37,6 +39,11 @@ def calibrate_held(frames: Sequence[TrackingFrame]) -> Calibration:
         raise CalibrationError('No device is tracked.')
     since_ns = frames[-1].stamp_ns - int(HOLD_S * 1e9)
     held = [frame for frame in frames if frame.stamp_ns >= since_ns]
+    seen_s = (held[-1].stamp_ns - held[0].stamp_ns) * 1e-9
+    if seen_s < _HELD_S or len(held) < _HELD_FRAMES:
+        raise CalibrationError(
+            f'Only {len(held)} frames of {seen_s:.1f} s have come; hold the pose for {HOLD_S} s.'
+        )
     poses: dict[str, list[Array]] = {}
     for frame in held:
         for name, pose in zip(frame.names, frame.poses, strict=True):

@@ -20,6 +20,7 @@ from functools import partial
 import math
 from pathlib import Path
 import time
+from typing import NamedTuple
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -31,7 +32,7 @@ from vr_ik.calibration.calibration import Calibration
 from vr_ik.calibration.hold import calibrate_held, HOLD_S
 from vr_ik.calibration.trigger_hold import TriggerHold
 from vr_ik.config import SolverConfig
-from vr_ik.errors import VrIkError
+from vr_ik.errors import CalibrationError, VrIkError
 from vr_ik.nodes import triggers
 from vr_ik.nodes.qos import DEVICE_QOS
 from vr_ik.trackers.openvr_input import AXIS_NAMES
@@ -41,6 +42,19 @@ _TICK_S = 1.0
 _MOTION_PERIOD_NS = 50_000_000
 """Frames for the refinement are kept so far apart: nearer ones repeat each other."""
 _TRIGGER = AXIS_NAMES.index('trigger')
+_FRESH_S = 1.0
+"""When frames stopped so long ago, nobody knows how the user stands now."""
+
+
+class Body(NamedTuple):
+    """Whose body is to be solved for."""
+
+    calibration: Calibration | None
+    """None: the average of the configured size."""
+    origin: str
+    """Where it comes from, in words."""
+    remark: str = ''
+    """What to tell the user about it."""
 
 
 def users_folder(config: SolverConfig) -> Path:
@@ -62,12 +76,14 @@ class Calibrating:
         self._config = config
         self._use = use
         self._recent: deque[TrackingFrame] = deque()
+        self._recent_s = 0.0
+        """When the newest of these came, by the steady clock."""
         self._motion: list[TrackingFrame] = []
         self._calibration: Calibration | None = None
         """What is to be refined by the motion that follows."""
         self._refinement: Refinement | None = None
         self._seconds_left = 0
-        self.state = 'average body'
+        self.state = ''
         """Where the body in use comes from, in words."""
         triggers.offer(node, '~/calibrate', self._asked)
         self._hold = TriggerHold()
@@ -87,23 +103,26 @@ class Calibrating:
             self._refinement.cancel()
             self._refinement = None
 
-    def load(self, config: SolverConfig) -> Calibration | None:
-        """Return the configured user's calibration; None, and a word about it, without one."""
-        self.close()
-        self._calibration, self._motion = None, []
-        self.state = 'average body'
+    def load(self, config: SolverConfig) -> Body:
+        """Return the configured user's body, and change nothing: it may be of no use yet."""
         if not config.user:
-            return None
+            return Body(None, 'average body')
         folder = users_folder(config)
         if config.user not in storage.users(folder):
-            self._node.get_logger().warning(
+            remark = (
                 f"The user '{config.user}' is not calibrated yet: call ~/calibrate, or hold both "
                 'triggers in a T-pose.'
             )
-            return None
-        calibration = storage.load(config.user, folder)
-        self.state = f"user '{config.user}'"
-        return calibration
+            return Body(None, 'average body', remark)
+        return Body(storage.load(config.user, folder), f"user '{config.user}'")
+
+    def begin(self, body: Body) -> None:
+        """Go on with a body that has been loaded and is solved for from now on."""
+        self.close()
+        self._calibration, self._motion = None, []
+        self.state = body.origin
+        if body.remark:
+            self._node.get_logger().warning(body.remark)
 
     def note(self, frame: TrackingFrame) -> None:
         """Remember a frame, as it came, for as long as calibration may need it."""
@@ -111,6 +130,7 @@ class Calibrating:
             self._recent.clear()
             self._motion.clear()
         self._recent.append(frame)
+        self._recent_s = time.monotonic()
         while frame.stamp_ns - self._recent[0].stamp_ns > HOLD_S * 1e9:
             self._recent.popleft()
         if self._calibration is None:
@@ -130,6 +150,9 @@ class Calibrating:
         return f'Calibrating in {self._seconds_left} s: stand upright, arms level to the sides.'
 
     def _calibrate(self) -> str:
+        silent_s = time.monotonic() - self._recent_s
+        if self._recent and silent_s > _FRESH_S:
+            raise CalibrationError(f'No device has been tracked for {silent_s:.1f} s.')
         calibration = calibrate_held(self._recent)
         self._use(calibration)
         self.close()

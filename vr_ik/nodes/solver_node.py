@@ -75,7 +75,9 @@ class SolverNode(Node):
         config = self._config.value
         self.get_logger().info('Preparing the solver; on the very first run it is compiled.')
         started_s = time.monotonic()
-        solving = Solving(config, self._calibrating.load(config))
+        body = self._calibrating.load(config)
+        solving = Solving(config, body.calibration)
+        self._calibrating.begin(body)
         self.get_logger().info(
             f"Model '{config.model}' with {len(solving.pipeline.model.joint_names)} joints, "
             f"solver '{config.solver}', prepared in {time.monotonic() - started_s:.1f} s."
@@ -89,12 +91,15 @@ class SolverNode(Node):
 
     def _apply(self, config: SolverConfig) -> None:
         """Take over a live change of parameters."""
-        calibration = self._solving.calibration
-        if any(
-            getattr(config, name) != getattr(self._config.value, name) for name in _OF_THE_BODY
+        if all(
+            getattr(config, name) == getattr(self._config.value, name) for name in _OF_THE_BODY
         ):
-            calibration = self._calibrating.load(config)
-        self._exchange(Solving(config, calibration))
+            self._exchange(Solving(config, self._solving.calibration))
+            return
+        body = self._calibrating.load(config)
+        self._exchange(Solving(config, body.calibration))
+        # Last: a change that is refused, here or there, ends no calibration.
+        self._calibrating.begin(body)
 
     def _use(self, calibration: Calibration) -> None:
         """Take over a new calibration."""
