@@ -91,6 +91,17 @@ def stamp_ns(header):
     return header.stamp.sec * 1_000_000_000 + header.stamp.nanosec
 
 
+def test_a_body_that_does_not_fit_is_told(bag, solved, tmp_path):
+    """By how far it is from the devices, and what to do about it."""
+    errors_mm = solved[1]['bags'][0]['errors_mm']
+    assert set(errors_mm) == {'hmd', 'l_controller', 'r_controller', 'waist', 'l_foot', 'r_foot'}
+    assert max(errors_mm.values()) < 10.0
+    (tmp_path / 'small.yaml').write_text('/**: {ros__parameters: {user_height_m: 1.4}}')
+    result = invoke('solve', bag, '-o', tmp_path / 'out', '--config', tmp_path / 'small.yaml')
+    assert 'average body of 1.4 m does not fit' in result.output
+    assert f'vr_ik calibrate {bag} --user NAME' in result.output
+
+
 def test_the_result_is_what_the_pipeline_gives(bag, solved):
     out, figures = solved
     config = SolverConfig()

@@ -188,7 +188,7 @@ def environment_steps(venv: Path, distro: str | None) -> list[Step]:
         steps.append(build)
     kernels = Step(
         'kernels',
-        'machine code of the kernels (numba)',
+        'machine code of the kernels (numba; a few minutes the first time)',
         digest(ROOT / 'vr_ik'),
         lambda: run((venv / 'bin' / 'python', '-m', 'vr_ik.nodes.warm_up')),
     )

@@ -51,6 +51,18 @@ class SolverReport:
             self._error_of[device] += error_m
             self._worst_error_m = max(self._worst_error_m, error_m)
 
+    def add(self, other: 'SolverReport') -> None:
+        """Count the frames of another report, too."""
+        self._statuses.update(other._statuses)
+        self._frames_of.update(other._frames_of)
+        for device, error_m in other._error_of.items():
+            self._error_of[device] += error_m
+        self._worst_error_m = max(self._worst_error_m, other._worst_error_m)
+
+    def mean_errors_m(self) -> dict[str, float]:
+        """Return how far each device is from where the body has it, on the average."""
+        return {name: self._error_of[name] / frames for name, frames in self._frames_of.items()}
+
     def values(self, seconds: float) -> dict[str, object]:
         """Return the figures of the frames so far, which came in so many seconds."""
         device, error_m = self._worst_device()
@@ -87,6 +99,6 @@ class SolverReport:
 
     def _worst_device(self) -> tuple[str, float]:
         """Return the device that is farthest from the body on the average, and how far [m]."""
-        means = {name: self._error_of[name] / frames for name, frames in self._frames_of.items()}
+        means = self.mean_errors_m()
         device = max(means, key=means.__getitem__, default='')
         return device, means.get(device, 0.0)

@@ -16,6 +16,7 @@
 
 from collections.abc import Sequence
 import json
+import math
 from pathlib import Path
 import sys
 import time
@@ -36,6 +37,9 @@ from vr_ik.cli.settings import (
 )
 from vr_ik.errors import VrIkError
 from vr_ik.interruption import Interruption
+
+_MISFIT_MM = 30.0
+"""A device that is farther from the body on the average is not where such a body has it."""
 
 
 def solve(
@@ -90,6 +94,11 @@ def solve(
     solved = [outcome for outcome in outcomes if isinstance(outcome, Solved)]
     for one in solved:
         _tell(one)
+        if calibration is None and max(one.errors_mm.values(), default=0.0) > _MISFIT_MM:
+            typer.echo(
+                f'The average body of {config.user_height_m:g} m does not fit: measure the user '
+                f'with `vr_ik calibrate {one.bag} --user NAME`, then solve with --user NAME.'
+            )
     if solved and json_file is not None:
         taken_s = time.perf_counter() - started_s
         taken_s = solved[0].seconds_taken if len(jobs) == 1 else taken_s
@@ -128,9 +137,12 @@ def _progress() -> Progress:
 
 def _tell(one: Any) -> None:
     factor = one.seconds_of_motion / one.seconds_taken
+    worst = max(one.errors_mm, key=one.errors_mm.__getitem__, default='no device')
+    off_mm = one.errors_mm.get(worst, math.nan)
     typer.echo(
         f'{one.bag}: {one.frames} frames, {one.seconds_of_motion:.1f} s of motion in '
-        f'{one.seconds_taken:.2f} s, {factor:.0f} times real time.'
+        f'{one.seconds_taken:.2f} s, {factor:.0f} times real time; the body is within '
+        f'{off_mm:.1f} mm of every device on the average ({worst}).'
     )
     if one.replaced:
         typer.echo(f'{one.bag}: replaced {one.replaced} messages of an earlier solve.')

@@ -82,6 +82,12 @@ def cpu_time_s(pid: int) -> float:
 
 def _describe(executor: str, run: dict[str, Any]) -> str:
     latency, parts = run['latency_ms'], run['median_of_parts_ms']
+    missed = {
+        'median': latency['median'] > MEDIAN_LIMIT_MS,
+        '99 %': latency['p99'] > P99_LIMIT_MS,
+        'solver CPU': run['solver_cpu_percent'] > CPU_LIMIT_PERCENT,
+    }
+    names = ', '.join(name for name, is_missed in missed.items() if is_missed)
     lines = [
         f'executor {executor}: {run["frames"]} frames, {run["rate_hz"]:g} Hz',
         f'  latency     median {latency["median"]:.2f} ms (limit {MEDIAN_LIMIT_MS:g}), '
@@ -89,6 +95,7 @@ def _describe(executor: str, run: dict[str, Any]) -> str:
         f'  solver CPU  {run["solver_cpu_percent"]:.1f} % of one core (limit '
         f'{CPU_LIMIT_PERCENT:g} %)',
         *(f'  {name:33s} {value:.2f} ms' for name, value in parts.items()),
+        f'  limits      {f"missed: {names}" if names else "all met"} (on an idle machine)',
     ]
     return '\n'.join(lines)
 
@@ -109,10 +116,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             runs[executor] = measure(options.seconds, executor)
         except NodesError as error:
             sys.exit(f'With the executor {executor}: {error}')
-        console.print(_describe(executor, runs[executor]), highlight=False)
+        console.print(_describe(executor, runs[executor]), highlight=False, soft_wrap=True)
     machine = {'load_average': round(os.getloadavg()[0], 2), 'cores': os.cpu_count()}
     summary = {**runs[EXECUTORS[0]], 'executors': runs, 'machine': machine}
     write_text(options.json, json.dumps(summary, indent=2) + '\n')
+    console.print(f"The nodes use the executor '{EXECUTORS[0]}'. Written: {options.json}")
 
 
 if __name__ == '__main__':

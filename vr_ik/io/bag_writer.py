@@ -163,7 +163,7 @@ class BagWriter:
 def check_free(path: Path) -> None:
     """Raise `VrIkError` where a bag could not be put."""
     if path.exists():
-        raise VrIkError(f"'{path}' exists already: name a folder that is not there yet.")
+        raise VrIkError(f"'{path}' exists already: choose a name that is not there yet.")
     if not path.absolute().parent.is_dir():
         raise VrIkError(f"'{path}' cannot be written: there is no folder '{path.parent}'.")
     if not os.access(path.absolute().parent, os.W_OK | os.X_OK):

@@ -128,6 +128,7 @@ def figures(solved: Sequence[Solved], seconds_taken: float) -> dict[str, Any]:
             {
                 'bag': one.bag,
                 **_figures(one.frames, one.seconds_of_motion, one.seconds_taken, one.sha256),
+                'errors_mm': one.errors_mm,
                 'replaced': one.replaced,
                 'lost': list(one.lost),
             }

@@ -33,6 +33,7 @@ class MotionReport:
         self._name = f'{solver_name(namespace)}: solver'
         self._since_ns: int | None = None
         self._solved = SolverReport()
+        self._before = SolverReport()
         self._hysteresis = Hysteresis(BETTER_REPORTS)
 
     def note(self, solution: Solution) -> bool:
@@ -42,11 +43,19 @@ class MotionReport:
         self._solved.note(solution)
         return solution.stamp_ns - self._since_ns >= _PERIOD_NS
 
+    def mean_errors_m(self) -> dict[str, float]:
+        """Return how far each device was from where the body had it, over all frames."""
+        whole = SolverReport()
+        whole.add(self._before)
+        whole.add(self._solved)
+        return whole.mean_errors_m()
+
     def message(self, stamp_ns: int, totals: dict[str, object]) -> bytes:
         """Return the counts since the last message, serialized, and begin anew."""
         seconds = max(stamp_ns - (self._since_ns or 0), 1) * 1e-9
         now = gravest(self._solved.findings(seconds), otherwise='solving')
         values = self._solved.values(seconds) | totals
+        self._before.add(self._solved)
         self._since_ns, self._solved = stamp_ns, SolverReport()
         return _serialized(stamp_ns, self._name, self._hysteresis.show(now), values)
 

@@ -67,6 +67,8 @@ class Solved:
     """Messages of an earlier solve that are not in the result."""
     lost: tuple[str, ...]
     """What could not be read, in words."""
+    errors_mm: dict[str, float]
+    """How far each device is from where the body has it, on the average."""
 
 
 def solve_bag(
@@ -108,6 +110,7 @@ def solve_bag(
         solving.digest.hexdigest(),
         solving.replaced,
         lost,
+        solving.errors_mm(),
     )
 
 
@@ -154,6 +157,11 @@ class _Solving:
     def lost(self) -> list[str]:
         """Return what of the messages could not be used, in words."""
         return unused(self._tf.name, self._unread, self._rejected, self._unsolved)
+
+    def errors_mm(self) -> dict[str, float]:
+        """Return how far each device is from where the body has it, on the average."""
+        means = self._report.mean_errors_m()
+        return {role: round(1e3 * error_m, 3) for role, error_m in means.items()}
 
     def take(self, messages: list[tuple[Topic, int, bytes]]) -> None:
         """Solve what is in some messages, in their order, and write it all."""
