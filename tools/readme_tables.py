@@ -20,6 +20,7 @@
 import argparse
 from collections.abc import Iterable, Sequence
 from importlib.metadata import entry_points, EntryPoint
+import math
 import os
 from pathlib import Path
 import re
@@ -31,8 +32,11 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from vr_ik import registry
+from vr_ik.body.anthropometry import Proportions
+from vr_ik.body.human import human_urdf
 from vr_ik.config import describe, SolverConfig, TrackerConfig
 from vr_ik.config_fields import Config, ParamRow
+from vr_ik.kinematics.urdf import read_urdf
 from vr_ik.nodes import qos, solver_node, tracker_node
 from vr_ik.nodes.joining import joined
 from vr_ik.simulation.robot_config import RobotConfig
@@ -169,6 +173,7 @@ def pages() -> dict[str, dict[str, str]]:
         }
         return {
             'README.md': readme,
+            'docs/joints.md': {'joints': joint_table()},
             'docs/solvers.md': {'options': option_tables()},
             'docs/teleop.md': teleop,
         }
@@ -177,6 +182,22 @@ def pages() -> dict[str, dict[str, str]]:
 def _own_entries(group: str) -> dict[str, EntryPoint]:
     entries = entry_points(group=group)
     return {entry.name: entry for entry in entries if entry.value.startswith('vr_ik.')}
+
+
+def joint_table() -> str:
+    """Return the joints of the human model as Markdown, but for those of the right side."""
+    model = read_urdf(human_urdf(Proportions.from_height(1.75)))
+    rows = [
+        (
+            f'`{joint.name}`',
+            f'`{joint.parent}` → `{joint.child}`',
+            ' '.join(f'{x:.2f}'.replace('-0.00', '0.00') for x in joint.axis),
+            f'{math.degrees(joint.lower):.0f} to {math.degrees(joint.upper):.0f}',
+        )
+        for joint in model.joints
+        if joint.kind == 'revolute' and not joint.name.startswith('r_')
+    ]
+    return _markdown(('joint', 'between the links', 'axis', 'range [deg]'), rows)
 
 
 def option_tables() -> str:

@@ -145,7 +145,7 @@ def _tell(one: Any) -> None:
         f'{off_mm:.1f} mm of every device on the average ({worst}).'
     )
     if one.replaced:
-        typer.echo(f'{one.bag}: replaced {one.replaced} messages of an earlier solve.')
+        typer.echo(f'{one.bag}: replaced {one.replaced} messages of the body that was in it.')
     tell_lost(one.bag, one.lost)
 
 

@@ -100,7 +100,8 @@ def no_devices(path: Path, config: SolverConfig) -> VrIkError:
     roles = ', '.join(config.frame_prefix + role for role in config.trackers)
     return VrIkError(
         f"The bag '{path}' has no tracked devices: no transform from '{config.world_frame}' to "
-        f"'{config.frame_prefix}hmd' or another of {roles}. On {tf} there are {there or 'none'}."
+        f"'{config.frame_prefix}hmd' or another of {roles}. On {tf} there are {there or 'none'}. "
+        'Other names are set by world_frame and frame_prefix in a parameter file (--config).'
     )
 
 
