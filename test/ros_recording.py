@@ -155,6 +155,10 @@ class Sender:
         poses = self._user.device_poses(self._user.q_at(0.0), SIMULATED_ROLES)
         return FrameWriter('vr_world', '').write(TrackingFrame(stamp, SIMULATED_ROLES, poses))
 
+    def tick_at(self, time_ns: int) -> int:
+        """Return the tick of a frame with this stamp, or one just before it."""
+        return (time_ns - self._origin_ns) // PERIOD_NS
+
     def send(self, message: TFMessage) -> int:
         """Publish a message and return its stamp."""
         self._recording.tf.publish(message)

@@ -21,6 +21,7 @@ import sys
 import pytest
 
 from vr_ik.errors import VrIkError
+from vr_ik.evaluation.bench_ros import main
 from vr_ik.evaluation.latency import figures, Times
 from vr_ik.nodes import spin
 
@@ -52,6 +53,19 @@ def test_it_runs_the_nodes_with_each_executor_and_writes_its_figures(tmp_path):
         assert run['rate_hz'] > 0.0
         assert run['solver_cpu_percent'] > 0.0
         assert 0.0 < run['latency_ms']['median'] <= run['latency_ms']['p99']
+
+
+@pytest.mark.parametrize('seconds', ['0', '-1', 'nan', 'inf'])
+def test_a_time_that_is_none_is_refused(seconds, tmp_path, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(['--seconds', seconds, '--json', str(tmp_path / 'figures.json')])
+    assert end.value.code == 2
+    assert 'a positive number of seconds is expected' in capsys.readouterr().err
+
+
+def test_too_few_frames_are_told():
+    with pytest.raises(VrIkError, match='0 frames have come'):
+        figures(Times())
 
 
 def test_an_unknown_executor_is_refused(monkeypatch):

@@ -53,6 +53,21 @@ def assert_one_sentence(result: Result, *parts: str) -> None:
         assert part in line
 
 
+def test_a_signal_after_the_end_does_not_change_the_exit_code():
+    """As from a Ctrl-C while Python takes itself down."""
+    program = (
+        'import os, signal\n'
+        'from vr_ik.cli.main import main\n'
+        'try:\n'
+        '    main()\n'
+        'finally:\n'
+        '    os.kill(os.getpid(), signal.SIGINT)\n'
+    )
+    arguments = [sys.executable, '-c', program, '--version']
+    run = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, '')
+
+
 def test_help_names_every_command():
     result = invoke('--help')
     assert result.exit_code == 0

@@ -16,6 +16,7 @@
 
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from hypothesis import given, strategies as st
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from vr_ik.body.reach import Reach
 from vr_ik.config import SolverConfig
 from vr_ik.health import figure, Health, Hysteresis, Level
 from vr_ik.io.bag_topics import DIAGNOSTICS_TYPE, typestore
-from vr_ik.nodes.solver_report import LiveReport
+from vr_ik.nodes.solver_report import LiveReport, SolverDiagnostics
 from vr_ik.offline.report import MotionReport
 from vr_ik.pipeline import Pipeline, Solution
 from vr_ik.types import Status
@@ -76,6 +77,47 @@ def test_the_solver_judges_its_frames(frames, level, text):
     health = report(**frames).health()
     assert health.level is level
     assert text in health.text
+
+
+def shown(*reports: LiveReport) -> list[bytes]:
+    """Return the levels in the diagnostics of reports, a second apart."""
+    diagnostics = SolverDiagnostics()
+    levels = []
+    for one in reports:
+        diagnostics.report = one
+        levels.append(diagnostics.line({}, paused=False).level)
+    return levels
+
+
+def test_diagnostics_have_the_level_and_do_not_flicker():
+    """Worse at once, in the level of its kind; better after three reports in a row."""
+    ok, warn, error = (DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR)
+    good, late = report(), report(latency_s=0.1)
+    failed = report(status=Status.FAILED)
+    assert shown(good, late, good, good, good) == [ok, warn, warn, warn, ok]
+    assert shown(good, failed, late, good, late, good) == [ok, error, error, error, warn, warn]
+    assert shown(late, good, good, late, good) == [warn] * 5
+
+
+def test_latency_is_that_of_the_frames():
+    values = report(latency_s=0.25).values()
+    assert values['latency, mean [ms]'] == pytest.approx(250.0)
+    assert values['latency, longest [ms]'] == pytest.approx(250.0)
+
+
+def test_after_a_pause_counting_begins_anew():
+    """Neither the pause nor a moment without a frame behind it counts as a low rate."""
+    diagnostics = SolverDiagnostics()
+    diagnostics.report = report(count=0)
+    assert diagnostics.line({}, paused=True).message == 'paused'
+    diagnostics.report._since_s -= 0.9
+    diagnostics.go_on()
+    line = diagnostics.line({}, paused=False)
+    assert (line.level, line.message) == (DiagnosticStatus.OK, 'solving again')
+    assert diagnostics.line({}, paused=False).level == DiagnosticStatus.OK
+    diagnostics.report._since_s -= 1.0
+    line = diagnostics.line({}, paused=False)
+    assert (line.level, line.message) == (DiagnosticStatus.WARN, 'no tracking frames')
 
 
 @pytest.mark.parametrize('failed', [0, 3, 80])

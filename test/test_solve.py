@@ -15,6 +15,7 @@
 # mypy: disable-error-code="union-attr, attr-defined"
 """`vr_ik solve`: the same numbers every time, original topics untouched, damage survived."""
 
+import hashlib
 import json
 import os
 import resource
@@ -36,6 +37,7 @@ from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.io.bag_files import Bag
 from vr_ik.io.bags import read_tracking
+from vr_ik.io.tf_cdr_writer import FrameEncoder
 from vr_ik.offline.motion import read_motion
 from vr_ik.offline.solve_bag import solve_bag
 from vr_ik.pipeline import Pipeline
@@ -115,6 +117,7 @@ def test_the_result_is_what_the_pipeline_gives(bag, solved):
     signs = np.sign((q[:, 3:7] * expected[:, 3:7]).sum(axis=1))
     q[:, 3:7] *= signs[:, None]
     np.testing.assert_allclose(q[:, :7], expected[:, :7], atol=1e-12)
+    assert figures['sha256'] == hashlib.sha256(expected.tobytes()).hexdigest()
     assert figures['frames'] == len(frames)
     assert figures['seconds_of_motion'] == pytest.approx((len(frames) - 1) / RATE_HZ)
     assert figures['realtime_factor'] == pytest.approx(
@@ -343,6 +346,28 @@ def test_a_lost_file_of_several_is_named(bag, tmp_path):
         text.replace('  - session.mcap\n', '  - session.mcap\n  - session_1.mcap\n')
     )
     assert solve(copy, tmp_path / 'out').lost == ("the file 'session_1.mcap'",)
+
+
+def test_what_cannot_be_used_of_tf_is_counted(tmp_path):
+    """A transform that is no pose, and bytes that are no message: told, and in the diagnostics."""
+    frames = session(2.0)
+    frames[5].poses[0, 0, 3] = np.nan
+    frames[7].poses[1:3, 0, 3] = np.inf
+    path = tmp_path / 'bad'
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        tf = writer.add_connection(TF, 'tf2_msgs/msg/TFMessage', typestore=STORE)
+        for i, frame in enumerate(frames):
+            data = bytes(FrameEncoder('vr_world', '').encode(frame))
+            writer.write(tf, frame.stamp_ns, data[:-40] if i in (20, 21) else data)
+    outcome = solve(path, tmp_path / 'out')
+    assert outcome.frames == len(frames) - 2
+    assert set(outcome.lost) == {
+        '2 messages on /tf, which are damaged',
+        '3 transforms of devices, which are no poses',
+    }
+    messages = [data for topic, _, data in contents(tmp_path / 'out') if topic == '/diagnostics']
+    line = STORE.deserialize_cdr(messages[0], 'diagnostic_msgs/msg/DiagnosticArray').status[0]
+    assert {item.key: item.value for item in line.values}['transforms rejected'] == '3'
 
 
 def test_wrong_frames_are_named(bag, tmp_path):

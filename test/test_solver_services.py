@@ -15,9 +15,13 @@
 """The running solver node beside its joint states: services, markers, link frames, diagnostics."""
 
 from collections.abc import Iterator
+import gc
+import json
+from pathlib import Path
+import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
 import pytest
 from rcl_interfaces.srv import SetParameters
@@ -30,10 +34,20 @@ from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
+from vr_ik.body.reach import Reach
+from vr_ik.config import SolverConfig
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import matrix_from_quaternion, pose
+from vr_ik.nodes import solver_node
 from vr_ik.nodes.description import STATE_PUBLISHER
+from vr_ik.nodes.joining import joined
+from vr_ik.nodes.solver_markers import SolverMarkers
+from vr_ik.pipeline import Pipeline
 from vr_ik.trackers.simulated import SIMULATED_ROLES
+from vr_ik.trackers.simulated_user import SimulatedUser
+from vr_ik.types import TrackingFrame
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope='module')
@@ -150,14 +164,17 @@ def test_all_links_come_in_the_message_of_the_root(sender, recording):
 def test_markers_show_targets_and_what_is_reached_while_somebody_looks(sender, recording):
     arrays: list[MarkerArray] = []
     node = recording.listener.node
-    subscription = node.create_subscription(MarkerArray, 'markers', arrays.append, 1)
+    subscription = node.create_subscription(MarkerArray, 'markers', arrays.append, ALL_KEPT)
 
-    def has_come() -> bool:
+    def have_come() -> bool:
         sender.solve(sender.message())
-        return bool(arrays)
+        return len(arrays) >= 3
 
-    recording.wait(has_come, 'markers')
+    recording.wait(have_come, 'markers')
     node.destroy_subscription(subscription)
+    # For eyes: at most twenty a second, of frames that are 8 ms apart.
+    stamps = [stamp_ns(array.markers[0].header) for array in arrays]
+    assert min(np.diff(stamps)) >= 50_000_000
     markers = {(marker.ns, marker.id): marker for marker in arrays[-1].markers}
     assert {ns for ns, _ in markers} == {'targets', 'reached', 'residuals', 'reach'}
     targets, reached = (markers[ns, 0] for ns in ('targets', 'reached'))
@@ -176,6 +193,74 @@ def test_markers_show_targets_and_what_is_reached_while_somebody_looks(sender, r
     assert all(0.8 < sphere.scale.x < 2.4 and sphere.color.b > 0.5 for sphere in spheres)
 
 
+def test_markers_are_coloured_by_error_and_reach(recording):
+    """Green where device and body agree, red where they are apart; so the spheres of reach."""
+    pipeline = Pipeline(SolverConfig(user_height_m=HEIGHT_M))
+    user = SimulatedUser(HEIGHT_M)
+    poses = user.device_poses(user.q_at(0.0), SIMULATED_ROLES)
+    solution = pipeline.process(TrackingFrame(1, SIMULATED_ROLES, poses))
+    node = Node('shown', context=recording.listener.node.context)
+    markers = SolverMarkers(node, 'vr_world')
+    reach = Reach(pipeline.model, pipeline.mounts)
+
+    def looks(away_m: float) -> tuple[list[Any], list[Any]]:
+        """Return the colours of residuals and spheres, with the body so far from the devices."""
+        q = solution.q.copy()
+        q[0] += away_m
+        _, reached, residuals, *spheres = markers._markers(pipeline, reach, 1, q)
+        assert list(residuals.colors[::2]) == list(reached.colors)
+        return list(reached.colors), [sphere.color for sphere in spheres]
+
+    residuals, spheres = looks(0.0)
+    assert all(color.g == 1.0 and color.r < 0.9 for color in residuals)
+    assert all(color.b > color.r for color in spheres)
+    residuals, spheres = looks(3.0)
+    assert all(color.r == 1.0 and color.g == 0.0 for color in residuals)
+    assert len(spheres) == 4 and all(color.r > color.b for color in spheres)
+    node.destroy_node()
+
+
+def test_an_exchange_is_settled_before_the_loop_goes_on():
+    """No collection of garbage looks at what a new solver brought, while a body moves."""
+    with joined():
+        node = solver_node.create()
+        gc.unfreeze()
+        (result,) = node.set_parameters([Parameter('posture_weight', value=1e-4)])
+        assert result.successful
+        assert gc.get_freeze_count() > 1000
+        gc.unfreeze()
+        node.destroy_node()
+
+
+def test_the_level_of_the_diagnostics_is_the_gravest_of_the_last_seconds(sender, recording):
+    """Frames of long ago are an error, at once; when they end, it is shown for three reports."""
+    lines: list[DiagnosticStatus] = []
+    node = recording.listener.node
+    subscription = node.create_subscription(
+        DiagnosticArray, '/diagnostics', lambda message: lines.extend(message.status), ALL_KEPT
+    )
+    sent = 0
+    first_tick = sender.tick_at(time.time_ns() - 10_000_000_000)
+
+    def is_error() -> bool:
+        nonlocal sent
+        sender.solve(sender.message(first_tick + sent))
+        sent += 1
+        return bool(lines) and lines[-1].level == DiagnosticStatus.ERROR
+
+    recording.wait(is_error, 'an error')
+    assert 'use_sim_time' in lines[-1].message
+    values = {item.key: item.value for item in lines[-1].values}
+    assert 9.9e3 < float(values['latency, longest [ms]']) < 60e3
+    # A report may have begun with frames of the test: the next are without any.
+    lines.clear()
+    recording.wait(lambda: len(lines) >= 5, 'five reports')
+    node.destroy_subscription(subscription)
+    levels = [line.level for line in lines]
+    assert levels[:2] == [DiagnosticStatus.ERROR] * 2
+    assert levels[4] == DiagnosticStatus.WARN and lines[4].message == 'no tracking frames'
+
+
 def test_diagnostics_tell_rate_latency_residuals_devices_and_calibration(sender, recording):
     recording.diagnostics.clear()
 
@@ -190,3 +275,7 @@ def test_diagnostics_tell_rate_latency_residuals_devices_and_calibration(sender,
     assert {'latency, mean [ms]', 'error, mean [mm]', 'frames converged'} <= set(values)
     assert set(values['devices'].split(', ')) == set(SIMULATED_ROLES)
     assert values['calibration'] == 'average body'
+    layout = json.loads((ROOT / 'config' / 'foxglove_layout.json').read_text())
+    panel = layout['configById']['DiagnosticStatusPanel!solver']
+    assert panel['selectedName'] == line.name
+    assert panel['selectedHardwareId'] == line.hardware_id

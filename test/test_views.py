@@ -27,7 +27,7 @@ import yaml
 
 from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf
-from vr_ik.config import ROLES
+from vr_ik.config import ROLES, SolverConfig, TrackerConfig
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.nodes import solver_node, tracker_node
 from vr_ik.nodes.joining import joined
@@ -103,16 +103,6 @@ def view(name: str) -> dict[str, Any]:
     return content['Visualization Manager']
 
 
-def classes(tree: Any) -> Iterator[str]:
-    """Yield the class of everything in a view."""
-    if isinstance(tree, dict):
-        yield from (value for key, value in tree.items() if key == 'Class' and value)
-        tree = list(tree.values())
-    if isinstance(tree, list):
-        for value in tree:
-            yield from classes(value)
-
-
 def check(view_: dict[str, Any], topics: dict[str, Published]) -> None:
     """Have every display subscribe to something of its type, in a quality that is offered."""
     for display in view_['Displays']:
@@ -123,8 +113,9 @@ def check(view_: dict[str, Any], topics: dict[str, Published]) -> None:
         name = topic['Value']
         offered = topics[name if name.startswith('/') else f'/{name}']
         assert offered.type == wanted
-        if topic['Durability Policy'] == 'Transient Local':
-            assert offered.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        # Either way: who subscribes as volatile misses what was said before he came.
+        is_latched = offered.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        assert topic['Durability Policy'] == ('Transient Local' if is_latched else 'Volatile')
         if topic['Reliability Policy'] == 'Reliable':
             assert offered.qos.reliability == ReliabilityPolicy.RELIABLE
         assert topic['History Policy'] == 'Keep Last'
@@ -134,7 +125,7 @@ def check(view_: dict[str, Any], topics: dict[str, Published]) -> None:
 @pytest.mark.parametrize('name', ['vr_ik.rviz', 'teleop.rviz'])
 def test_a_view_needs_the_default_plug_ins_alone(name):
     content = yaml.safe_load((ROOT / 'rviz' / name).read_text())
-    found = set(classes(content))
+    found = set(filter(None, values_of(content, 'Class')))
     assert found <= PLUGINS
     assert {'rviz_default_plugins/RobotModel', 'rviz_default_plugins/TF'} <= found
     assert view(name)['Global Options']['Fixed Frame'] == 'vr_world'
@@ -146,8 +137,13 @@ def test_the_view_of_a_user_shows_what_his_nodes_publish(one_user):
     check(view_, one_user.topics)
     shown = {display['Class'].rpartition('/')[2] for display in view_['Displays']}
     assert shown == {'Grid', 'MarkerArray', 'RobotModel', 'TF'}
+    assert frames_of(view_) == set(ROLES)
+
+
+def frames_of(view_: dict[str, Any]) -> set[str]:
+    """Return the frames that a view shows by name."""
     (frames,) = (d['Frames'] for d in view_['Displays'] if d['Class'].endswith('/TF'))
-    assert set(frames) - {'All Enabled'} == set(ROLES)
+    return set(frames) - {'All Enabled'}
 
 
 def test_the_view_of_teleoperation_shows_robot_and_operator(operator_and_robot):
@@ -161,6 +157,7 @@ def test_the_view_of_teleoperation_shows_robot_and_operator(operator_and_robot):
         ('Robot', ''),
         ('Operator', 'operator'),
     ]
+    assert frames_of(view_) == {f'operator/{role}' for role in ROLES}
 
 
 def strings(tree: Any) -> Iterator[str]:
@@ -174,6 +171,16 @@ def strings(tree: Any) -> Iterator[str]:
         yield tree
 
 
+def values_of(tree: Any, key: str) -> Iterator[Any]:
+    """Yield all that stands under a key, anywhere."""
+    if isinstance(tree, dict):
+        yield from (value for name, value in tree.items() if name == key)
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for value in tree:
+            yield from values_of(value, key)
+
+
 def test_the_foxglove_layout_shows_what_the_nodes_publish(one_user):
     layout = json.loads((ROOT / 'config' / 'foxglove_layout.json').read_text())
     named = {text for text in strings(layout['configById']) if text.startswith('/')}
@@ -182,6 +189,10 @@ def test_the_foxglove_layout_shows_what_the_nodes_publish(one_user):
     assert {'/markers', '/robot_description', '/diagnostics'} <= named
     panels = {text for text in strings(layout['layout']) if '!' in text}
     assert panels == set(layout['configById'])
+    frames = {SolverConfig().world_frame, TrackerConfig().world_frame}
+    assert len(frames) == 1
+    shown = {text for key in ('followTf', 'frameId') for text in values_of(layout, key)}
+    assert shown == frames
     body = layout['configById']['3D!body']
     assert body['layers']['body']['topic'] == '/robot_description'
 

@@ -14,6 +14,7 @@
 
 """The command `vr_ik`: its subcommands, and how errors reach the user."""
 
+import signal
 from typing import Annotated, Any
 
 import typer
@@ -94,7 +95,11 @@ app.command('eval')(eval_)
 
 def main() -> None:
     """Run the command line; never returns."""
-    app(prog_name='vr_ik')
+    try:
+        app(prog_name='vr_ik')
+    finally:
+        # All is done: Ctrl-C while Python takes itself down must not change the exit code.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == '__main__':

@@ -24,6 +24,7 @@ included. It is measured with each executor that rclpy has; the first is the one
 import argparse
 from collections.abc import Sequence
 import json
+import math
 import os
 from pathlib import Path
 import sys
@@ -35,6 +36,7 @@ from rich.console import Console
 from vr_ik.cli.files import check_writable, write_text
 from vr_ik.cli.processes import NodeProcesses, NodesError, running
 from vr_ik.cli.ros import import_node_module
+from vr_ik.errors import VrIkError
 from vr_ik.evaluation.latency import figures, Times
 
 RATE_HZ = 120.0
@@ -108,13 +110,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         '--json', type=Path, default=Path('bench_ros.json'), help='where to write the figures'
     )
     options = parser.parse_args(arguments)
+    if not 0.0 < options.seconds < math.inf:
+        parser.error(f'--seconds {options.seconds:g}: a positive number of seconds is expected')
     check_writable(options.json)
     console = Console()
     runs = {}
     for executor in EXECUTORS:
         try:
             runs[executor] = measure(options.seconds, executor)
-        except NodesError as error:
+        except VrIkError as error:
             sys.exit(f'With the executor {executor}: {error}')
         console.print(_describe(executor, runs[executor]), highlight=False, soft_wrap=True)
     machine = {'load_average': round(os.getloadavg()[0], 2), 'cores': os.cpu_count()}

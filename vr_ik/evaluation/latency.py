@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from vr_ik.errors import VrIkError
 from vr_ik.types import Array
 
 
@@ -43,6 +44,8 @@ def figures(times: Times) -> dict[str, Any]:
     """Return the latency from publish to receipt [ms], and the medians of its parts."""
     received_ns = dict(times.received_ns)
     stamps = sorted(received_ns.keys() & times.published_ns.keys() & times.solved_ns.keys())
+    if len(stamps) < 2:
+        raise VrIkError(f'{len(stamps)} frames have come all the way: measure for longer.')
     rows = np.array(
         [(s, times.published_ns[s], times.solved_ns[s], received_ns[s]) for s in stamps], np.int64
     )

@@ -118,6 +118,8 @@ class SolverNode(Node):
         return 'The next frame is solved from a standing start.'
 
     def _pause(self, paused: bool) -> str:
+        if self._paused and not paused:
+            self._counts.go_on()
         self._paused = paused
         return 'Paused: frames are passed over.' if paused else 'Solving again.'
 

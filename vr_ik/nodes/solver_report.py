@@ -23,6 +23,8 @@ from vr_ik.nodes import diagnostics
 from vr_ik.pipeline import Solution
 from vr_ik.solver_report import BETTER_REPORTS, SolverReport
 
+_JUDGED_S = 0.5
+"""What began more recently is not judged: by chance there may be no frame in it."""
 LATE_S, VERY_LATE_S = 0.05, 1.0
 """Age of a frame when its joint states go out: a user feels the one, the other is a mistake."""
 
@@ -49,7 +51,7 @@ class LiveReport:
         """Return the figures of the frames so far."""
         frames = max(self._solved.frames, 1)
         return {
-            **self._solved.values(self._seconds()),
+            **self._solved.values(self.seconds()),
             'latency, mean [ms]': 1e3 * self._latency_s / frames,
             'latency, longest [ms]': 1e3 * self._longest_latency_s,
             'solve time, mean [ms]': 1e3 * self._solve_time_s / frames,
@@ -58,7 +60,7 @@ class LiveReport:
 
     def health(self) -> Health:
         """Judge the frames so far by themselves; the gravest reason comes first."""
-        findings = self._solved.findings(self._seconds())
+        findings = self._solved.findings(self.seconds())
         latency_s = self._latency_s / max(self._solved.frames, 1)
         if abs(latency_s) > VERY_LATE_S:
             age = f'frames are {latency_s:.3g} s old'
@@ -68,7 +70,8 @@ class LiveReport:
             findings.append(Health(Level.WARN, f'frames are {1e3 * latency_s:.0f} ms old'))
         return gravest(findings, otherwise='solving')
 
-    def _seconds(self) -> float:
+    def seconds(self) -> float:
+        """Return for how long it has counted."""
         return time.monotonic() - self._since_s
 
 
@@ -80,11 +83,20 @@ class SolverDiagnostics:
         self.report = LiveReport()
         self._hysteresis = Hysteresis(BETTER_REPORTS)
 
+    def go_on(self) -> None:
+        """Begin to count now, after a pause."""
+        self.report = LiveReport()
+
     def line(self, totals: dict[str, object], paused: bool) -> DiagnosticStatus:
         """Return the line of the frames since the last one, with the node's own totals."""
-        report, self.report = self.report, LiveReport()
-        # Who pauses knows why nothing comes.
-        now = Health(Level.OK, 'paused') if paused else report.health()
-        shown = now if paused else self._hysteresis.show(now)
+        report = self.report
+        if paused:
+            # Who pauses knows why nothing comes.
+            shown = Health(Level.OK, 'paused')
+        elif report.seconds() < _JUDGED_S:
+            shown = Health(Level.OK, 'solving again')
+        else:
+            shown = self._hysteresis.show(report.health())
+            self.report = LiveReport()
         level = (diagnostics.OK, diagnostics.WARN, diagnostics.ERROR)[shown.level]
         return diagnostics.status('solver', level, shown.text, report.values() | totals)
