@@ -149,18 +149,33 @@ def test_knees_bend_as_the_users_do_who_lies_down(user, between, moved, pitch_de
     assert_knees_are_true(user, smooth_path(user.model, poses, pitches))
 
 
+def assert_knees_point_forward(model, q):
+    assert (q[joint_columns(model, 'knee_flexion')] >= 0.0).all()
+    forward = model.link_pose(q, 'base_link')[:3, 0]
+    for side in 'lr':
+        hip, knee, ankle = (
+            model.link_pose(q, f'{side}_{part}')[:3, 3] for part in ('thigh', 'shin', 'ankle')
+        )
+        assert (knee - 0.5 * (hip + ankle)) @ forward > 0.0
+
+
 @pytest.mark.parametrize('name', LEG_POSES)
 def test_knees_that_no_device_tells_of_bend_forward(user, name):
-    model = user.model
-    path = smooth_path(model, [STAND, standing_in(name), STAND])
+    path = smooth_path(user.model, [STAND, standing_in(name), STAND])
     for q in solve(user, path, THREE):
-        assert (q[joint_columns(model, 'knee_flexion')] >= 0.0).all()
-        forward = model.link_pose(q, 'base_link')[:3, 0]
-        for side in 'lr':
-            hip, knee, ankle = (
-                model.link_pose(q, f'{side}_{part}')[:3, 3] for part in ('thigh', 'shin', 'ankle')
-            )
-            assert (knee - 0.5 * (hip + ankle)) @ forward > 0.0
+        assert_knees_point_forward(user.model, q)
+
+
+@pytest.mark.parametrize('pitch_deg', [-90.0, 90.0], ids=['on the back', 'prone'])
+def test_knees_that_no_device_tells_of_bend_forward_when_the_user_lies_down(user, pitch_deg):
+    between = 'sitting' if pitch_deg < 0.0 else 'kneeling'
+    poses = [STAND, standing_in(between), STAND, STAND, standing_in(between), STAND]
+    path = smooth_path(user.model, poses, [0.0, 0.0, pitch_deg, pitch_deg, 0.0, 0.0])
+    solved = solve(user, path, THREE)
+    for q in solved:
+        assert_knees_point_forward(user.model, q)
+    fastest = user.model.velocity_limits / RATE_HZ
+    assert (np.abs(np.diff(solved[:, 7:], axis=0)) <= fastest + 1e-6).all()
 
 
 FORWARD = arms((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), elbow_flexion=0)

@@ -131,7 +131,7 @@ class Pipeline:
         if before.model.joint_names != self.model.joint_names:
             return
         self._q, self._wanted_q = before._q, before._wanted_q
-        self._stamp_ns = before._stamp_ns
+        self._stamp_ns, self._is_astray = before._stamp_ns, before._is_astray
         self._stand_ins.take_over(before._stand_ins)
         both = [role for role in self.roles if role in before.roles]
         rows = [self.roles.index(role) for role in both]
