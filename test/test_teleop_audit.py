@@ -133,13 +133,42 @@ def test_lost_messages_of_a_motion_within_the_limits_are_no_violation(ways, lost
         v = wanted
     commands = [
         (stamp_ns + round(0.99e9 / RATE_HZ * delay), q, v)
-        for (stamp_ns, q, v), delay in zip(way_of(way), delays, strict=False)
+        for (stamp_ns, q, v), delay in zip(way_of(way), [0.0, *delays], strict=False)
     ]
     audit = judge_heard(commands, lambda number: number not in lost or number % 30 == 0)
     assert not +audit.violations, audit.violations
     assert audit.missed + audit.commands == max(
         i + 1 for i in range(len(commands)) if i not in lost or i % 30 == 0
     )
+
+
+parts = st.floats(-1.0, 1.0)
+late_ticks = st.tuples(
+    st.just(1.0 / RATE_HZ) | st.floats(HORIZON_S, 0.09),  # its length
+    st.floats(0.0, 0.9),  # when it is published, as a share of the next one's
+    st.tuples(parts, parts),  # accelerations beside their limits
+)
+
+
+@given(st.lists(late_ticks, min_size=2, max_size=60))
+def test_late_ticks_after_which_a_robot_has_braked_are_no_violation(ticks):
+    audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
+    now_s, q, v, a = 0.0, np.zeros(2), np.zeros(2), LIMITS.acceleration
+    for (seconds, _, shares), (following_s, delay, _) in zip(ticks[:-1], ticks[1:], strict=True):
+        now_s += seconds
+        late_s = max(seconds - HORIZON_S, 0.0)
+        moving_s = np.minimum(late_s, np.abs(v) / a)
+        braked = v - np.sign(v) * a * moving_s
+        q = q + 0.5 * moving_s * (v + braked)
+        left_s = seconds - late_s
+        v = np.clip(braked + left_s * a * np.array(shares), -LIMITS.velocity, LIMITS.velocity)
+        q = q + 0.5 * left_s * (braked + v)
+        if np.abs(q).max() > 0.5:  # far from its limits all the time
+            break
+        sent_s = now_s + (delay * following_s if audit.commands else 0.0)
+        audit.add(round(1e9 * sent_s), q, v, braking_points(q, v, a))
+    audit.end()
+    assert not +audit.violations, audit.violations
 
 
 def test_a_jump_behind_lost_messages_is_found():

@@ -70,7 +70,8 @@ class CommandAudit:
     that the robot had begun to brake by itself, the two must be such that a motion within all
     limits can have led from one to the other in the time between. A command is stamped when it is
     published, at some time after the instant that it is for, but this instant is after the stamp
-    before it: the time between two is at most from the stamp before the first to the second's.
+    before it: the time between two is at most from the stamp before the first to the second's. The
+    very first is taken for one that is published at once.
     """
 
     def __init__(self, limits: Limits, rate_hz: float, horizon_s: float, silence_s: float) -> None:
@@ -140,20 +141,20 @@ class CommandAudit:
         else:
             seconds = 2.0 * float((q - q_before) @ both) / square
         fits = np.abs(q - q_before - 0.5 * seconds * both).max() <= _FIT
+        longest_s = (sent_ns - self._before_last_ns) * 1e-9
+        share = np.abs(v - v_before) / (max(seconds, 1e-9) * self._limits.acceleration)
+        used = float(share.max()) if fits and 0.0 < seconds <= self._silence_s else np.inf
         if true_s > self._silence_s:
             self._judge_rest()
-        elif missed or not (fits and 0.0 < seconds <= self._silence_s):
-            longest_s = (sent_ns - self._before_last_ns) * 1e-9
-            if missed or longest_s >= self._horizon_s:
-                self._judge_gap(q - q_before, v_before, v, longest_s)
-            else:
-                self.violations[VELOCITY] += 1
+        elif missed or (used > 1.0 + _SLACK and longest_s >= self._horizon_s):
+            self._judge_gap(q - q_before, v_before, v, longest_s)
+        elif used == np.inf:
+            self.violations[VELOCITY] += 1
         else:
             if square >= _LEAST_SPEED**2:
                 self._told_s += seconds
                 self._true_s += true_s
-            share = np.abs(v - v_before) / (seconds * self._limits.acceleration)
-            self._judge(ACCELERATION, float(share.max()), 1.0)
+            self._judge(ACCELERATION, used, 1.0)
 
     def _judge_gap(self, way: Array, v_before: Array, v: Array, longest_s: float) -> None:
         """Judge two commands by whether any motion can have led from one to the other."""
