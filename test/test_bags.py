@@ -34,6 +34,7 @@ from vr_ik.io.bags import read_tracking
 from vr_ik.io.tf_cdr_writer import FrameEncoder
 from vr_ik.offline.solve_bag import solve_bag
 from vr_ik.trackers.simulated import SIMULATED_ROLES
+from vr_ik.types import TrackingFrame
 
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 
@@ -150,6 +151,21 @@ def test_rows_that_are_no_messages_are_dropped_and_named(tmp_path):
         '1 messages on /tf: the contents are no bytes',
         '1 messages of topics that the file does not name',
     }
+
+
+def test_what_comes_too_late_is_counted(tmp_path):
+    """As behind a stamp that is wrong: the frames up to it are over already."""
+    frames = session(1.0)
+    wrong = frames[10]
+    frames[10] = TrackingFrame(frames[15].stamp_ns + 1_000_000, wrong.names, wrong.poses)
+    with Writer(tmp_path / 'late', version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        tf = writer.add_connection('/tf', 'tf2_msgs/msg/TFMessage', typestore=STORE)
+        for i, frame in enumerate(frames):
+            writer.write(tf, 10**18 + i, bytes(FrameEncoder('vr_world', '').encode(frame)))
+    read, lost = read_tracking(tmp_path / 'late', SolverConfig())
+    assert len(read) == len(frames) - 5
+    late = 5 * len(SIMULATED_ROLES)
+    assert lost == (f'{late} transforms of devices, whose frame was over already',)
 
 
 def test_messages_that_are_gone_without_a_trace_are_counted(tmp_path):

@@ -26,6 +26,7 @@ import sys
 
 from bag_support import RATE_HZ, session, single_transforms, STORE, write_bag
 from mcap.reader import make_reader
+from numba import njit
 import numpy as np
 import pytest
 from rosbags.interfaces import QosDurability
@@ -38,6 +39,7 @@ from vr_ik.errors import VrIkError
 from vr_ik.io.bag_files import Bag
 from vr_ik.io.bags import read_tracking
 from vr_ik.io.tf_cdr_writer import FrameEncoder
+from vr_ik.offline import many
 from vr_ik.offline.motion import read_motion
 from vr_ik.offline.solve_bag import solve_bag
 from vr_ik.pipeline import Pipeline
@@ -131,6 +133,25 @@ def test_every_run_gives_the_same_bits(bag, solved, tmp_path):
     assert again.sha256 == figures['sha256'] == figures['bags'][0]['sha256']
     assert contents(tmp_path / 'again') == contents(out)
     assert solve(bag, tmp_path / 'other', smoothing_hz=0.0).sha256 != again.sha256
+
+
+def test_what_was_compiled_just_now_is_solved_with_in_another_process(bag, tmp_path, monkeypatch):
+    """Optimized anew, kernels may round otherwise than those that later runs load."""
+
+    def compile_one(pipeline, config):
+        njit(lambda x: x + 1.0)(2.0)
+
+    monkeypatch.setattr(many, 'warm_up', compile_one)
+    monkeypatch.setattr(many, 'solve_bag', lambda *arguments: pytest.fail('in this process'))
+    shares = []
+    (outcome,) = many.solve_all(
+        [many.Job(bag, tmp_path / 'out')], SolverConfig(), None, lambda *told: shares.append(told)
+    )
+    assert outcome.frames == 480
+    assert shares and {number for number, _ in shares} == {0}
+    monkeypatch.setattr(many, 'warm_up', lambda pipeline, config: None)
+    with pytest.raises(pytest.fail.Exception, match='in this process'):
+        many.solve_all([many.Job(bag, tmp_path / 'again')], SolverConfig(), None, print)
 
 
 def test_original_topics_pass_unchanged_and_in_order(bag, solved):

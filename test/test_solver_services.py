@@ -232,6 +232,16 @@ def test_an_exchange_is_settled_before_the_loop_goes_on():
         node.destroy_node()
 
 
+def test_after_a_pause_the_node_counts_anew():
+    with joined():
+        node = solver_node.create()
+        node._pause(True)
+        counted = node._counts.report
+        node._pause(False)
+        assert node._counts.report is not counted
+        node.destroy_node()
+
+
 def test_the_level_of_the_diagnostics_is_the_gravest_of_the_last_seconds(sender, recording):
     """Frames of long ago are an error, at once; when they end, it is shown for three reports."""
     lines: list[DiagnosticStatus] = []
@@ -262,12 +272,14 @@ def test_the_level_of_the_diagnostics_is_the_gravest_of_the_last_seconds(sender,
 
 
 def test_diagnostics_tell_rate_latency_residuals_devices_and_calibration(sender, recording):
-    recording.diagnostics.clear()
+    """Of a second with frames: the first report may be of the silence before them."""
 
     def has_come() -> bool:
         sender.solve(sender.message())
-        return 'solver_node: solver' in recording.diagnostics
+        told = recording.diagnostics.get('solver_node: solver', DiagnosticStatus())
+        return any(item.key == 'devices' and 'hmd' in item.value for item in told.values)
 
+    recording.diagnostics.clear()
     recording.wait(has_come, 'diagnostics')
     line = recording.diagnostics['solver_node: solver']
     values = {item.key: item.value for item in line.values}

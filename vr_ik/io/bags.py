@@ -64,14 +64,18 @@ def read_tracking(path: Path, config: SolverConfig) -> Tracking:
                     frames.extend(solver.frames(devices))
     if not frames:
         raise no_devices(path, config)
-    return Tracking(frames, (*bag.lost, *unused(tf, unread, rejected)))
+    late = solver.assembler.late
+    return Tracking(frames, (*bag.lost, *unused(tf, unread, rejected, late)))
 
 
-def unused(tf: str = _TF, unread: int = 0, rejected: int = 0, unsolved: int = 0) -> list[str]:
+def unused(
+    tf: str = _TF, unread: int = 0, rejected: int = 0, late: int = 0, unsolved: int = 0
+) -> list[str]:
     """Return what of the messages on a topic could not be used, in words."""
     counts = {
         f'{unread} messages on {tf}, which are damaged': unread,
         f'{rejected} transforms of devices, which are no poses': rejected,
+        f'{late} transforms of devices, whose frame was over already': late,
         f'{unsolved} frames, in which the solver failed': unsolved,
     }
     return [text for text, count in counts.items() if count]

@@ -25,11 +25,14 @@ import queue
 import signal
 from typing import Any
 
+from numba.core import event
+
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.interruption import Interrupted
-from vr_ik.offline.solve_bag import solve_bag, Solved
+from vr_ik.offline.solve_bag import solve_bag, Solved, warm_up
+from vr_ik.pipeline import Pipeline
 
 _POLL_S = 0.1
 
@@ -51,7 +54,9 @@ def solve_all(
     jobs: Sequence[Job], config: SolverConfig, calibration: Calibration | None, report: Report
 ) -> list[Solved | VrIkError]:
     """Solve the bags and return, in their order, what came of each."""
-    if len(jobs) == 1:
+    # Machine code that was just compiled differs in the last digits from the same code when it is
+    # loaded, which every later run does: compiled here, it is for other processes to use.
+    if not _compiles(config, calibration) and len(jobs) == 1:
         return [_solve(jobs[0], config, calibration, lambda share: report(0, share))]
     # Spawned, not forked: the parent may have threads, of numba or of ROS.
     context = get_context('spawn')
@@ -69,6 +74,13 @@ def solve_all(
             pool.shutdown(cancel_futures=True)
             raise
         return [future.result() for future in futures]
+
+
+def _compiles(config: SolverConfig, calibration: Calibration | None) -> bool:
+    """Have every kernel ready; return whether one had to be compiled, as on the very first run."""
+    with event.install_recorder('numba:compile') as recorder:
+        warm_up(Pipeline(config, calibration), config)
+    return bool(recorder.buffer)
 
 
 def _await(futures: Sequence[Future[Any]], shares: Any, report: Report) -> None:

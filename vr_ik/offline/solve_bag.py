@@ -156,7 +156,8 @@ class _Solving:
 
     def lost(self) -> list[str]:
         """Return what of the messages could not be used, in words."""
-        return unused(self._tf.name, self._unread, self._rejected, self._unsolved)
+        late = self._frame_solver.assembler.late
+        return unused(self._tf.name, self._unread, self._rejected, late, self._unsolved)
 
     def errors_mm(self) -> dict[str, float]:
         """Return how far each device is from where the body has it, on the average."""
