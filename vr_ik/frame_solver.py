@@ -14,7 +14,13 @@
 
 """From device poses to solutions: what the solver node and `vr_ik solve` do with every message."""
 
+from collections.abc import Iterator
+
+import numpy as np
+
+from vr_ik.config import SolverConfig
 from vr_ik.io.tf_cdr import DevicePoses
+from vr_ik.io.tf_cdr_writer import FrameEncoder
 from vr_ik.pipeline import Pipeline, Solution
 from vr_ik.trackers.assembly import FrameAssembler
 from vr_ik.types import TrackingFrame
@@ -63,3 +69,12 @@ class FrameSolver:
             'frames over several messages': self.assembler.splits_frames,
             'restarts of time': self.restarts,
         }
+
+
+def made_up_frames(config: SolverConfig) -> Iterator[tuple[TrackingFrame, bytes]]:
+    """Yield two frames and their TF messages, to be taken all the way before a real one."""
+    encoder = FrameEncoder(config.world_frame, config.frame_prefix)
+    poses = np.tile(np.eye(4), (len(config.trackers), 1, 1))
+    for stamp_ns in (1, 10_000_001):
+        frame = TrackingFrame(stamp_ns, config.trackers, poses)
+        yield frame, bytes(encoder.encode(frame))

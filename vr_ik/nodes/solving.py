@@ -14,15 +14,12 @@
 
 """What the solver node has of its parameters: reader, pipeline and encoders."""
 
-import numpy as np
-
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
+from vr_ik.frame_solver import made_up_frames
 from vr_ik.io.body_cdr import BodyFramesEncoder, JointStateEncoder
 from vr_ik.io.tf_cdr import DeviceReader
-from vr_ik.io.tf_cdr_writer import FrameEncoder
 from vr_ik.pipeline import Pipeline, Solution
-from vr_ik.types import TrackingFrame
 
 _JOINTS, _JOINT_VELOCITIES = slice(7, None), slice(6, None)
 
@@ -53,12 +50,8 @@ class Solving:
 
     def _warm_up(self, config: SolverConfig) -> None:
         """Take a made-up frame all the way, so that nothing is compiled in the loop."""
-        poses = np.tile(np.eye(4), (len(config.trackers), 1, 1))
-        encoder = FrameEncoder(config.world_frame, config.frame_prefix)
-        for stamp_ns in (1, 10_000_001):
-            message = encoder.encode(TrackingFrame(stamp_ns, config.trackers, poses))
-            devices = self.reader.read(message)
-            frame = TrackingFrame(stamp_ns, tuple(devices.names), devices.poses)
+        for frame, message in made_up_frames(config):
+            self.reader.read(message)
             solution = self.pipeline.process(frame)
             self.joint_states(solution)
             self.transforms(solution)

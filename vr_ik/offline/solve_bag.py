@@ -21,11 +21,9 @@ from itertools import islice
 from pathlib import Path
 import time
 
-import numpy as np
-
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
-from vr_ik.frame_solver import FrameSolver
+from vr_ik.frame_solver import FrameSolver, made_up_frames
 from vr_ik.io.bag_files import Bag
 from vr_ik.io.bag_topics import (
     DIAGNOSTICS_TYPE,
@@ -39,11 +37,9 @@ from vr_ik.io.bag_writer import BagWriter
 from vr_ik.io.bags import in_our_layout, no_devices, tf_topic, unused
 from vr_ik.io.body_cdr import BodyFramesEncoder, JointStateEncoder
 from vr_ik.io.tf_cdr import DeviceReader, JoinedMessages, LinkReader
-from vr_ik.io.tf_cdr_writer import FrameEncoder
 from vr_ik.offline.earlier import human_links, is_of_a_solve, user_namespace
 from vr_ik.offline.report import MotionReport
 from vr_ik.pipeline import Pipeline, Solution
-from vr_ik.types import TrackingFrame
 
 _AT_ONCE = 2048
 """Messages that are decoded and written together."""
@@ -233,11 +229,8 @@ def warm_up(pipeline: Pipeline, config: SolverConfig) -> None:
     """Have every kernel loaded or compiled, as the node does, before the clock starts."""
     reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
     links = LinkReader(config.world_frame, config.frame_prefix, human_links())
-    poses = np.tile(np.eye(4), (len(config.trackers), 1, 1))
-    encoder = FrameEncoder(config.world_frame, config.frame_prefix)
-    for stamp_ns in (1, 10_000_001):
-        frame = TrackingFrame(stamp_ns, config.trackers, poses)
-        joined = JoinedMessages.of([encoder.encode(frame)])
+    for frame, message in made_up_frames(config):
+        joined = JoinedMessages.of([message])
         links.hold_only_links(joined)
         reader.read_many(joined)
         pipeline.process(frame)
