@@ -124,14 +124,13 @@ def _moment(w: Work, body: int) -> float:
 
 @kernel
 def _gather_turns(p: Problem, w: Work, body: int) -> None:
-    """Count in how the children's joints would have the body turned, each by its load.
+    """Count in how children whose joints are at a limit would have the body turned, by load.
 
-    Within its limits a joint leaves the body turned as it is. At a limit it turns the body along:
-    without that, a spine would end up at all its limits, with the body never following.
+    Without that, a spine would end up at all its limits, with the body never following.
     """
     pose, moment = w.pose, abs(_moment(w, body))
     for child in range(body + 1, p.body_ints.shape[0]):
-        if p.body_ints[child, PARENT] != body or w.load[child] <= 0.0:
+        if p.body_ints[child, PARENT] != body or w.load[child] <= 0.0 or w.used[child] == 0.0:
             continue
         write_parent(p, child, w.wanted[child], joint_value(p, w.q, child), pose, w.moved)
         share = _TURN_PULL * moment * w.load[child] / w.load[body]

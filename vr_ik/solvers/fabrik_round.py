@@ -82,6 +82,7 @@ def fabrik_round(p: Problem, w: Work) -> None:
     shift_targets(p, w)
     w.notes[ROUNDS] += 1.0
     copy(w.q, w.q_before)
+    count_all_tasks(p, w)
     _reach_inward(p, w)
     _reach_outward(p, w)
     # Steps count from the start of the round.
@@ -132,6 +133,7 @@ def _hang_parent(p: Problem, w: Work, body: int, parent: int) -> None:
     child = w.wanted[body]
     value = joint_value(p, w.q, body)
     kind = p.body_ints[body, KIND]
+    held = 0.0
     write_parent(p, body, child, value, w.pose, w.other)
     if is_own(p, body):
         lower, upper = joint_range(p, body)
@@ -146,9 +148,14 @@ def _hang_parent(p: Problem, w: Work, body: int, parent: int) -> None:
             a, b, c = to_world(w.pose, a, b, c)
             slide = (a - x) * child[2] + (b - y) * child[5] + (c - z) * child[8]
             value = min(max(value + slide, lower), upper)
+        held = 1.0 if value <= lower or value >= upper else 0.0
         set_joint_value(p, w, body, value)
         value = joint_value(p, w.q, body)
         write_parent(p, body, child, value, w.pose, w.other)
+    # Of the hinges of a ball joint the first tells for all.
+    w.used[body] = max(w.used[body], held)
+    if p.points[body, PREVIOUS] != parent:
+        w.used[parent] = w.used[body]
     if not is_fitted(p, w, parent):
         for i in range(12):
             w.wanted[parent, i] = w.pose[i]

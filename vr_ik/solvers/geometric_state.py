@@ -74,7 +74,8 @@ class Work(NamedTuple):
     sources: Array
     """(n_bodies,): how many tasks and loaded children say where a body should be."""
     used: Array
-    """(n_bodies,): 1 where a task has already moved a body's joint in this round."""
+    """(n_bodies,): 1 where a task has already moved a body's joint in this round; in FABRIK, where
+    limits hold it in stage 1."""
     chain: Array
     """(n_bodies + 4, 4): points on the way to a task; see `chains`."""
     chain_out: Array
@@ -88,7 +89,7 @@ class Work(NamedTuple):
     spread: Array
     moved: Array
     shifts: Array
-    """(n_tasks, 3): how far from its target a task is led in this round [m]."""
+    """(n_tasks, 4): how far from its target a task is led [m]; see `fabrik_shift`."""
     notes: Array
 
 
@@ -96,7 +97,7 @@ def work_size(tree: Tree, tasks: int, nq: int) -> int:
     """Return how many floats of work space a solve needs."""
     bodies = len(tree.body_ints)
     per_body = 12 + 12 + 1 + 1 + 1 + 3 * 4
-    per_task = 12 + 2 + RESIDUAL + 3
+    per_task = 12 + 2 + RESIDUAL + 4
     return bodies * per_body + tasks * per_task + 3 * 4 * 4 + 3 * nq + 3 + 3 * 12 + 9 + NOTES
 
 
@@ -112,7 +113,7 @@ def carve(work: Array, bodies: int, tasks: int, nq: int) -> Work:
     rows = bodies + 4
     h = g + 3 * rows * 4
     i = h + 3 * nq
-    j = i + 48 + 3 * tasks
+    j = i + 48 + 4 * tasks
     return Work(
         take(work, 0, bodies, 12),
         take(work, bodies * 12, bodies, 12),
@@ -133,7 +134,7 @@ def carve(work: Array, bodies: int, tasks: int, nq: int) -> Work:
         work[i + 15 : i + 27],
         work[i + 27 : i + 36],
         work[i + 36 : i + 48],
-        take(work, i + 48, tasks, 3),
+        take(work, i + 48, tasks, 4),
         work[j : j + NOTES],
     )
 
