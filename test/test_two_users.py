@@ -37,6 +37,7 @@ from vr_ik.config import SolverConfig
 from vr_ik.config_file import load_config, namespaces
 from vr_ik.errors import ConfigError
 from vr_ik.io.tf_cdr_writer import FrameEncoder
+from vr_ik.offline.earlier import user_namespace
 from vr_ik.offline.motion import read_motion
 from vr_ik.offline.solve_bag import solve_bag
 
@@ -193,6 +194,7 @@ def test_each_has_his_own_body(bag, solved, tmp_path):
         config = load_config(SolverConfig, FILE, 'solver_node', f'/{user}')
         alone = tmp_path / user
         solve_bag(bag, alone, config, None, lambda share: None)
+        assert f'/{user}/joint_states' in {topic for topic, _, _ in contents(alone)}
         own = read_motion(alone, config, None)
         both = read_motion(solved[1], config, None, f'/{user}')
         assert own.urdf == both.urdf
@@ -202,6 +204,24 @@ def test_each_has_his_own_body(bag, solved, tmp_path):
         )
         assert result.exit_code == 0, result.output
         assert f'{len(own.q)} frames' in result.output
+
+
+@pytest.mark.parametrize(
+    ('told', 'tf', 'prefix', 'namespace'),
+    [
+        ('/ben', '/anna/tf', 'anna/', '/ben'),
+        ('', '/tf', 'anna/', ''),
+        (None, '/anna/tf', 'ben/', '/anna'),
+        (None, '/tf', 'anna/', '/anna'),
+        (None, '/tf', 'a/b/', '/a/b'),
+        (None, '/tf', '', ''),
+        (None, '/tf', 'left_', ''),
+        (None, '/tf', 'no-name/', ''),
+    ],
+)
+def test_a_user_has_his_topics_in_one_namespace(told, tf, prefix, namespace):
+    """As told; else beside his TF; else as his frames are named, where that is a namespace."""
+    assert user_namespace(told, tf, prefix) == namespace
 
 
 def test_in_a_namespace_that_the_file_does_not_name_frames_have_its_prefix(bag, tmp_path):
