@@ -17,11 +17,13 @@
 import json
 import os
 import sqlite3
+from typing import Any
 
 from bag_support import HEIGHT_M, RATE_HZ, session, STORE, write_bag
 from mcap.writer import Writer as McapWriter
 import numpy as np
 import pytest
+from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import CompressionMode, Reader, StoragePlugin, Writer
 from typer.testing import CliRunner
 
@@ -129,6 +131,47 @@ def test_what_is_not_of_ros_2_is_dropped_and_named(tmp_path):
         '1 messages on /unnamed: the type is not told',
         '1 messages on /tf: the time of recording is none',
     }
+
+
+@pytest.mark.parametrize(
+    ('encoding', 'text', 'is_known'),
+    [
+        ('ros2msg', 'int32 x', True),
+        ('ros2msg', 'std_msgs/Header header\nint32 x', True),
+        ('ros2idl', 'module foo { module msg { struct Bar { long x; }; }; };', True),
+        ('omgidl', 'struct Bar { long x; };', False),
+        ('ros2msg', '\x00 no ((definition', False),
+        ('', '', False),
+    ],
+)
+def test_types_of_others_pass_and_readers_take_the_bag(tmp_path, encoding, text, is_known):
+    """A reader compares each definition with its hash, and refuses a bag in which one differs."""
+    path = tmp_path / 'x.mcap'
+    frames, content = session(0.5), b'\x00\x01\x00\x00\x05\x00\x00\x00'
+    with path.open('wb') as file:
+        writer = McapWriter(file)
+        writer.start()
+        tf_schema = writer.register_schema('tf2_msgs/msg/TFMessage', 'ros2msg', b'')
+        tf = writer.register_channel('/tf', 'cdr', tf_schema)
+        schema = writer.register_schema('foo/msg/Bar', encoding, text.encode())
+        bar = writer.register_channel('/bar', 'cdr', schema)
+        for frame in frames:
+            at = frame.stamp_ns
+            writer.add_message(tf, at, bytes(FrameEncoder('vr_world', '').encode(frame)), at)
+            writer.add_message(bar, at, content, at)
+        writer.finish()
+    solve_bag(path, tmp_path / 'out', SolverConfig(), None, lambda share: None)
+    first: Any
+    with AnyReader([tmp_path / 'out']) as reader:
+        read = list(reader.messages())
+        first = next(
+            reader.deserialize(data, c.msgtype) for c, _, data in read if c.topic == '/tf'
+        )
+        messages = [data for c, _, data in read if c.topic == '/bar']
+        _, fields = reader.typestore.fielddefs['foo/msg/Bar']
+    assert len(first.transforms) == len(frames[0].names)
+    assert messages == [content] * len(frames)
+    assert ('x' in [name for name, _ in fields]) is is_known
 
 
 def test_rows_that_are_no_messages_are_dropped_and_named(tmp_path):

@@ -21,6 +21,7 @@ What can be read is read; `Bag.lost` says in words what could not be.
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
+import re
 import struct
 import tempfile
 from types import TracebackType
@@ -38,6 +39,7 @@ METADATA = 'metadata.yaml'
 _STORAGES = ('.mcap', '.db3')
 _COMPRESSED = '.zstd'
 _ENCODING = 'cdr'
+_TYPE = re.compile(r'[A-Za-z]\w*/(msg|srv|action)/\w+', re.ASCII)
 _LAST_NS = 2**63 - 1
 """Times are 64 bit with a sign in ROS 2, whatever a file holds."""
 
@@ -172,7 +174,7 @@ def _foreign(topic: Topic) -> str:
     """Return why a topic is none of ROS 2, in words; nearly always empty."""
     if topic.encoding != _ENCODING:
         return f"the encoding '{topic.encoding}' is not of ROS 2"
-    return '' if topic.name and topic.type else 'the type is not told'
+    return '' if topic.name and _TYPE.fullmatch(topic.type) else 'the type is not told'
 
 
 def _check(log_ns: object, data: object) -> None:

@@ -14,6 +14,7 @@
 
 """Writes bags (rosbag2, MCAP): under another name until they are whole, then in their place."""
 
+from contextlib import suppress
 import os
 from pathlib import Path
 import shutil
@@ -22,9 +23,10 @@ import tempfile
 from types import TracebackType
 
 from rosbags.interfaces import Connection, MessageDefinitionFormat
+from rosbags.interfaces.typing import Typesdict
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.rosbag2.storage_mcap import McapWriter
-from rosbags.typesys.base import TypesysError
+from rosbags.typesys import get_types_from_idl, get_types_from_msg, get_typestore, Stores
 
 from vr_ik.errors import VrIkError
 from vr_ik.io.bag_topics import Topic, typestore
@@ -32,7 +34,6 @@ from vr_ik.io.bag_topics import Topic, typestore
 _MESSAGE_HEAD = struct.Struct('<BQHIQQ')
 _MESSAGE, _HEAD_BYTES = 0x05, 22
 _CHUNK_BYTES = 1 << 20
-_UNKNOWN_HASH = f'RIHS01_{0:064x}'
 
 
 class _QuickMcap(McapWriter):
@@ -176,13 +177,41 @@ def _not_written(path: Path, error: OSError) -> VrIkError:
 
 
 def _definition(topic: Topic) -> tuple[str, str]:
-    """Return definition and hash of a topic's type: the bag's own, or else those of ROS 2."""
-    text, type_hash = topic.definition.data, topic.type_hash
-    try:
-        if topic.definition.format is MessageDefinitionFormat.NONE:
-            text, _ = typestore().generate_msgdef(topic.type, ros_version=2)
-        type_hash = type_hash or typestore().hash_rihs01(topic.type)
-    except (KeyError, TypesysError):
-        # A type of somebody else's: its messages are passed on all the same.
-        pass
-    return text, type_hash or _UNKNOWN_HASH
+    """Return definition and hash of a topic's type, which fit each other: readers compare them.
+
+    The definition is the bag's own, or else that of ROS 2. Of a type that is somebody else's and
+    not described in a way that can be read it is empty: its messages are passed on all the same.
+    """
+    # Texts are of whatever kind: what the library's parsers trip over is passed over.
+    own: Typesdict = {}
+    with suppress(Exception):
+        own = _types(topic)
+        if own and topic.definition.format is MessageDefinitionFormat.MSG:
+            return topic.definition.data, _hash(topic.type, own)
+    with suppress(Exception):
+        return _generated(topic.type, own)
+    return '', _hash(topic.type, get_types_from_msg('', topic.type))
+
+
+def _types(topic: Topic) -> Typesdict:
+    """Return what a bag's own definition describes."""
+    text, form = topic.definition.data, topic.definition.format
+    if not text.strip():
+        return {}
+    if form is MessageDefinitionFormat.IDL:
+        return get_types_from_idl(text)
+    return get_types_from_msg(text, topic.type) if form is MessageDefinitionFormat.MSG else {}
+
+
+def _generated(type_: str, types: Typesdict) -> tuple[str, str]:
+    """Return definition and hash of a type, by its own types and those of ROS 2."""
+    store = get_typestore(Stores.EMPTY)
+    store.register({**typestore().fielddefs, **types})
+    return store.generate_msgdef(type_, ros_version=2)[0], store.hash_rihs01(type_)
+
+
+def _hash(type_: str, types: Typesdict) -> str:
+    """Return the hash of a type that is described in full."""
+    store = get_typestore(Stores.EMPTY)
+    store.register(types)
+    return store.hash_rihs01(type_)
