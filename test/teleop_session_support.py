@@ -20,6 +20,7 @@ import numpy as np
 from robots import PACKAGE_PATHS, urdf_path
 
 from vr_ik.kinematics.model import RobotModel
+from vr_ik.kinematics.urdf import read_urdf
 from vr_ik.math.rotations import exp_rotation
 from vr_ik.teleop.arm_step import ArmStep
 from vr_ik.teleop.barriers import pair_distances, segment_box_distance
@@ -131,9 +132,28 @@ class Judge:
         self.rooms: Rooms | None = None
         """Who looks at distances, where they are to be judged."""
         self._bases = np.zeros(3)
+        joints = {joint.name: joint for joint in read_urdf(urdf_text).joints}
+        self._gripper_speeds = {
+            name: config.velocity_scale * joints[name].velocity
+            for name in config.gripper_joints
+            if name
+        }
+        self._grippers: dict[str, float] = {}
+        """As last commanded, however long ago."""
 
-    def check(self, command: TeleopCommand, seconds: float, measured: Array, fresh: bool) -> None:
+    def check(
+        self,
+        command: TeleopCommand,
+        seconds: float,
+        measured: Array,
+        fingers: dict[str, float],
+        fresh: bool,
+    ) -> None:
         """Check one command, so many seconds after the one before."""
+        for joint, position in command.gripper.items():
+            way = abs(position - self._grippers.get(joint, fingers.get(joint, math.nan)))
+            assert way <= self._gripper_speeds[joint] * seconds + 1e-12, 'the gripper jumped'
+        self._grippers |= command.gripper
         assert (self.state, command.state) in _ALLOWED
         if command.state is State.ENGAGED and self.state is not State.ENGAGED:
             assert fresh, 'engaged without a fresh press'
@@ -216,6 +236,15 @@ class Operator:
             hand[:3, 3] = (0.3, 0.0, 1.2)
         self.clutches = [0.0] * config.arms
         self.trigger = 0.0
+        opened = config.gripper_open
+        self.fingers = {
+            name: opened[min(i, len(opened) - 1)]
+            for i, name in enumerate(config.gripper_joints)
+            if name
+        }
+        """Where the joints of the grippers are measured."""
+        self.object_m = 0.0
+        """Grippers close no farther than this."""
         self.enabled = True
         self.tracked = True
         self.robot_age_s = 0.0
@@ -249,6 +278,8 @@ class Operator:
         )
         stamp_ns = self.now_ns - round(self.robot_age_s * SECOND_NS)
         positions = dict(zip(self.session.joint_names, self.robot.tolist(), strict=True))
+        positions |= self.fingers
+        fingers = self.fingers.copy()
         robot = RobotState(stamp_ns, positions) if self.robot_known else None
         measured = self.robot.copy()
         inputs = TeleopInputs(arms, self.enabled, None, robot)
@@ -257,10 +288,12 @@ class Operator:
         pressed = [not clutch < threshold for clutch in self.clutches]
         fresh = any(p and not b for p, b in zip(pressed, self._pressed_before, strict=True))
         self._pressed_before = pressed
-        self.judge.check(command, seconds, measured, fresh)
+        self.judge.check(command, seconds, measured, fingers, fresh)
         self.reasons.add(command.reason)
         if command.publish:
             self.robot = np.array(command.positions)
+        for joint, position in command.gripper.items():
+            self.fingers[joint] = max(position, self.object_m)
         return command
 
     def move(

@@ -86,7 +86,9 @@ class Driving:
 
     def begin_anew(self, config: TeleopNodeConfig) -> None:
         """Have a new session, with parameters that may have changed."""
+        before = self.session
         self.session = make_session(config, self.urdf_text)
+        self.session.keep_grippers(before)
         if isinstance(self.output, Trajectories):
             self.output.config = config
 

@@ -29,8 +29,9 @@ _FOUND = 0.05
 class Gripper:
     """Where a gripper's joint is commanded to be, between open and closed.
 
-    After a press of the clutch it stays where it is until the trigger has been where it is, so
-    that nothing is dropped by taking hold of the arm again.
+    Nothing is commanded before the trigger has been where the gripper is measured to be. From
+    then on it stays as commanded after a press of the clutch, until the trigger has been there:
+    what is held is neither dropped nor let go by taking hold of the arm again.
     """
 
     def __init__(self, config: TeleopConfig, arm: int, urdf_text: str) -> None:
@@ -39,43 +40,49 @@ class Gripper:
         """Empty where there is none."""
         self._open = float(config.of_arm('gripper_open', arm))
         self._closed = float(config.of_arm('gripper_closed', arm))
-        self.position = self._open
-        self._speed = math.inf
+        self.command: float | None = None
+        """The position of the joint; None until the trigger has found it for the first time."""
+        self._lower, self._upper, self._speed = -math.inf, math.inf, math.inf
         self._held: float | None = None
         """How far the trigger was from the gripper, with its sign; None where it leads it."""
         if self.joint:
             joints = {joint.name: joint for joint in read_urdf(urdf_text).joints}
             if self.joint not in joints:
                 raise UnknownNameError('joint in gripper_joints', self.joint, joints)
-            self._check_range(joints[self.joint])
-            self._speed = config.velocity_scale * joints[self.joint].velocity
-
-    def reset(self, robot: RobotState | None) -> None:
-        """Begin where the gripper is, if that is known."""
-        measured = math.nan if robot is None else robot.positions.get(self.joint, math.nan)
-        if math.isfinite(measured):
-            low, high = sorted((self._open, self._closed))
-            self.position = min(max(measured, low), high)
+            joint = joints[self.joint]
+            self._check_range(joint)
+            self._lower, self._upper = joint.lower, joint.upper
+            self._speed = config.velocity_scale * joint.velocity
 
     def hold(self) -> None:
         """Stay, until the trigger has been where the gripper is."""
         self._held = math.nan
 
-    def step(self, seconds: float, trigger: float) -> None:
+    def step(self, seconds: float, trigger: float, robot: RobotState | None) -> None:
         """Go toward where the trigger, from 0 to 1, wants it; what is no number moves nothing."""
-        if not math.isfinite(trigger):
+        at = self._measured(robot) if self.command is None else self.command
+        if not (math.isfinite(trigger) and math.isfinite(at)):
             return
         share = min(max(trigger, 0.0), 1.0)
         wanted = self._open + share * (self._closed - self._open)
-        if self._held is not None and not self._found(wanted):
+        if self._held is not None and not self._found(wanted, at):
             return
         reach = self._speed * seconds
-        self.position += min(max(wanted - self.position, -reach), reach)
+        self.command = at + min(max(wanted - at, -reach), reach)
 
-    def _found(self, wanted: float) -> bool:
-        """Tell whether the trigger is where the gripper is held, or has just passed it."""
-        away, before = wanted - self.position, self._held
-        near = abs(away) <= _FOUND * abs(self._closed - self._open)
+    def _measured(self, robot: RobotState | None) -> float:
+        """Return where the joint is, within its limits; NaN where nothing tells it."""
+        measured = math.nan if robot is None else robot.positions.get(self.joint, math.nan)
+        # What is held keeps the joint from where it is commanded to be: this is for a start only.
+        return (
+            min(max(measured, self._lower), self._upper) if math.isfinite(measured) else math.nan
+        )
+
+    def _found(self, wanted: float, at: float) -> bool:
+        """Tell whether the trigger is where the gripper is, or has just passed it."""
+        low, high = sorted((self._open, self._closed))
+        away, before = wanted - min(max(at, low), high), self._held
+        near = abs(away) <= _FOUND * (high - low)
         passed = before is not None and away * before < 0.0
         self._held = None if near or passed else away
         return near or passed

@@ -34,6 +34,7 @@ from vr_ik.teleop.types import (
     ArmInput,
     ArmReport,
     Reason,
+    RobotState,
     State,
     TeleopCommand,
     TeleopInputs,
@@ -82,6 +83,11 @@ class TeleopSession:
         stopped = self.state is State.STOPPED and self._arm.at_rest
         return stopped or self.state is State.DISENGAGED
 
+    def keep_grippers(self, before: 'TeleopSession') -> None:
+        """Take over what another session has commanded the grippers of the same arms to do."""
+        for gripper, other in zip(self._grippers, before._grippers, strict=True):
+            gripper.command = other.command
+
     def step(
         self, now_ns: int, inputs: TeleopInputs, steady_ns: int | None = None
     ) -> TeleopCommand:
@@ -101,7 +107,7 @@ class TeleopSession:
         else:
             event = self._pressed(now_ns, inputs, fresh, fault)
         self.state = after(self.state, event)
-        moved = self._move(now_ns, arms)
+        moved = self._move(now_ns, arms, inputs.robot)
         return self._command(moved, arms)
 
     def _fault(self, now_ns: int, inputs: TeleopInputs) -> Finding:
@@ -161,8 +167,6 @@ class TeleopSession:
             return None
         if self.state is State.DISENGAGED and not any(c.engaged for c in self._clutches):
             self._arm.reset(self._watch.positions)
-            for gripper in self._grippers:
-                gripper.reset(inputs.robot)
         pose_world_from_hand, _ = self._hands[i].at(now_ns)
         head = inputs.pose_world_from_head
         facing = pose_world_from_hand if head is None or not np.isfinite(head).all() else head
@@ -172,7 +176,7 @@ class TeleopSession:
         self._finding = ALL_WELL
         return Event.PRESSED
 
-    def _move(self, now_ns: int, arms: Sequence[ArmInput]) -> bool:
+    def _move(self, now_ns: int, arms: Sequence[ArmInput], robot: RobotState | None) -> bool:
         """Move the command on by one tick; return whether there is one to publish."""
         if self.idle:
             return False
@@ -182,7 +186,7 @@ class TeleopSession:
         for i, clutch in enumerate(self._clutches):
             if clutch.engaged:
                 self._aim(i, now_ns, arms[i])
-                self._grippers[i].step(self._clock.seconds, arms[i].trigger)
+                self._grippers[i].step(self._clock.seconds, arms[i].trigger, robot)
             else:
                 self._arm.rest_arm(i)
         if not self._arm.step(self._clock.seconds):
@@ -204,7 +208,7 @@ class TeleopSession:
 
     def _command(self, moved: bool, arms: Sequence[ArmInput]) -> TeleopCommand:
         reports = tuple(self._report(i) for i in range(len(arms)))
-        grippers = {g.joint: g.position for g in self._grippers if g.joint and moved}
+        grippers = {g.joint: g.command for g in self._grippers if moved and g.command is not None}
         return TeleopCommand(
             self.state,
             self._finding.reason,
