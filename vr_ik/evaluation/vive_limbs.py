@@ -39,7 +39,6 @@ from vr_ik.types import Array
 
 FILES = ('skeleton.json', 'targets.npz')
 _HIP = 'Hips'
-_Limits = dict[str, dict[str, tuple[float, float]]]
 # Table I [deg], by the bone that a joint moves, of the left side: the right one mirrors y and z.
 # It has +-105 deg for y of the shoulder, but the middle one of three Euler angles ends at 90 deg.
 _ARM = {
