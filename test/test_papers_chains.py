@@ -184,9 +184,10 @@ def test_the_humanoid_follows_its_ends_and_limits_hold_what_was_seen(tmp_path: P
         mirrored = sorted(sign * angle for angle in limits[f'l_shoulder_{axis}'])
         assert limits[f'r_shoulder_{axis}'] == pytest.approx(mirrored, abs=1e-9)
     for constrained in (False, True):
-        humanoid = Humanoid(motion, limits if constrained else None, constrained)
-        humanoid.set_solver('lm', {})
-        check_follower(humanoid, motion)
+        for oriented in (False, True):
+            humanoid = Humanoid(motion, limits if constrained else None, constrained, oriented)
+            humanoid.set_solver('lm', {})
+            check_follower(humanoid, motion)
     for points in (None, limits_of_points([motion, other])):
         check_follower(PointHumanoid(motion, points, 1e-4, 500), motion)
 
@@ -194,11 +195,15 @@ def test_the_humanoid_follows_its_ends_and_limits_hold_what_was_seen(tmp_path: P
 def check_follower(humanoid: Humanoid | PointHumanoid, motion: Motion) -> None:
     """Check that the truth is no error, and that the figures are those of a body that moves."""
     np.testing.assert_allclose(humanoid.deleted(humanoid.start), motion.deleted(0), atol=1e-9)
-    state, iterations = humanoid.solve(humanoid.start, motion.known(0))
-    assert iterations == 0
-    np.testing.assert_array_equal(state, humanoid.start)
+    np.testing.assert_allclose(humanoid.ends(humanoid.start), motion.known(0)[:, :3, 3], atol=1e-9)
+    found = humanoid.solve(humanoid.start, motion.known(0))
+    assert found.iterations == 0 and found.reached
+    np.testing.assert_array_equal(found.state, humanoid.start)
     figures = follow(humanoid, motion, [range(1, 121, 10)])
     assert 0.0 < figures['median_mm'] < 150.0 and figures['iterations'] > 0.0
+    assert 0.0 <= figures['reached'] <= 1.0
+    # What counts as reached is within the tolerance, of solver and points alike.
+    assert figures['reached'] < 1.0 or figures['end_mm'] < 0.1
 
 
 def test_the_dance_is_measured_on_a_folder_of_recordings(
@@ -208,10 +213,15 @@ def test_the_dance_is_measured_on_a_folder_of_recordings(
     for i, name in enumerate(('05_02', *humanoid_dance._OTHERS)):
         write_bvh(tmp_path / 'cmu' / f'{name}.bvh', 121, i)
     pair = ('fabrik', 'fabrik_constrained')
-    chosen = {name: humanoid_dance.METHODS[name] for name in pair}
+    controls = ('fabrik_oriented', 'fabrik_constrained_positions')
+    chosen = {name: humanoid_dance.METHODS[name] for name in (*pair, *controls)}
     monkeypatch.setattr(humanoid_dance, 'METHODS', chosen)
     monkeypatch.setattr(humanoid_dance, '_RUNS', 2)
     figures = humanoid_dance.measure_dance(tmp_path, silent)
+    # Neither limits nor orientations do alone what they do together.
+    for kind in ('{}', '{}_others'):
+        together = figures[kind.format('fabrik_constrained')]['median_mm']
+        assert all(figures.pop(kind.format(name))['median_mm'] > together for name in controls)
     # Elbows and knees that are hinges are where the ends put them; balls are anywhere.
     for kind in ('{}', '{}_from_truth', '{}_others'):
         free, constrained = (figures.pop(kind.format(name)) for name in pair)

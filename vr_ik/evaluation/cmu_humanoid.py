@@ -17,7 +17,8 @@
 The 13 joints are head, shoulders, elbows, wrists, hips, knees and ankles; what is known of each
 frame are head, wrists and ankles. Pelvis and chest are rigid, with a ball at either end of the
 spine. All joints are balls without limits; in the constrained humanoid elbows and knees are hinges
-(the elbow's bone may twist), every hinge has limits, and the known ends have orientations too.
+(the elbow's bone may twist) and every hinge has limits. Of the known ends the places are given,
+and their orientations too where the humanoid is to be oriented.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ import numpy as np
 from vr_ik.io.bvh import read_bvh
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers.base import make_solver
-from vr_ik.types import Array, Task
+from vr_ik.types import Array, Status, Task
 
 _UNIT_M = 0.0254 / 0.45
 # y up, z forward and x left into x forward, y left and z up.
@@ -125,19 +126,30 @@ class Motion:
         return np.array([self.position(source, frame) for source in DELETED.values()])
 
 
+class Found(NamedTuple):
+    """What a humanoid found for one frame."""
+
+    state: Array
+    iterations: int
+    reached: bool
+    """Whether it met all that was given of the ends."""
+
+
 class Humanoid:
     """The model in the size of a recording's skeleton, with the tasks on its known ends.
 
     Its state is the model's q.
     """
 
-    def __init__(self, motion: Motion, limits: Limits | None, constrained: bool) -> None:
+    def __init__(
+        self, motion: Motion, limits: Limits | None, constrained: bool, oriented: bool
+    ) -> None:
         self.model = RobotModel.from_urdf(
             _urdf(motion, limits or {}, constrained), floating_base=True
         )
         head = np.eye(4)
         head[:3, 3] = motion.position('Head') - motion.position('Neck1')
-        weight = _ORIENTATION_WEIGHT if constrained else 0.0
+        weight = _ORIENTATION_WEIGHT if oriented else 0.0
         self.tasks = [
             Task(link, 1.0, weight, head if link == 'neck' else np.eye(4)) for link in KNOWN
         ]
@@ -148,10 +160,10 @@ class Humanoid:
         """Make the solver that `solve` calls."""
         self._solver = make_solver(name, self.model, self.tasks, **options)
 
-    def solve(self, state: Array, known: Array) -> tuple[Array, int]:
-        """Bring the known ends to their poses (5, 4, 4); return the new state and iterations."""
+    def solve(self, state: Array, known: Array) -> Found:
+        """Bring the known ends to their poses (5, 4, 4)."""
         result = self._solver.solve(state, known)
-        return result.q, result.iterations
+        return Found(result.q, result.iterations, result.status is Status.CONVERGED)
 
     def fitted(self, motion: Motion, frames: Iterable[int]) -> list[Array]:
         """Return the states that are nearest to all 13 joints in frames of a recording."""
@@ -169,6 +181,11 @@ class Humanoid:
         """Return where the deleted joints are (8, 3)."""
         rows = [self.model.link_index(link) for link in DELETED]
         return self.model.link_poses(state)[rows, :3, 3]
+
+    def ends(self, state: Array) -> Array:
+        """Return where the known ends are (5, 3)."""
+        poses = [self.model.link_pose(state, task.link) @ task.offset for task in self.tasks]
+        return np.array(poses)[:, :3, 3]
 
 
 def _urdf(motion: Motion, limits: Limits, constrained: bool) -> str:
@@ -202,7 +219,7 @@ def hinge_angles(motion: Motion) -> dict[str, list[float]]:
     The model with one-sided elbows and knees is fitted to all 13 joints by `lm`, and what one side
     does counts for the other too.
     """
-    humanoid = Humanoid(motion, _FOLDS, constrained=True)
+    humanoid = Humanoid(motion, _FOLDS, constrained=True, oriented=True)
     angles: dict[str, list[float]] = {name: [] for name in humanoid.model.joint_names}
     for q in humanoid.fitted(motion, range(0, motion.frames, _FIT_STEP)):
         for name, angle in zip(humanoid.model.joint_names, q[7:], strict=True):

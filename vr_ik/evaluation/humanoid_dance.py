@@ -40,19 +40,24 @@ _MOST = 100
 _ROUNDS = {'max_iterations': _MOST}
 _STEPS = {'max_iterations': 1000, 'step_change_tolerance': 1e-6}
 _CONES = {'limits': 'cones', **_ROUNDS}
-METHODS: dict[str, tuple[str, bool, dict[str, Any]]] = {
-    'fabrik': ('fabrik', False, _ROUNDS),
-    'fabrik_constrained': ('fabrik', True, _CONES),
-    'fabrik_angles_constrained': ('fabrik', True, _ROUNDS),
-    'ccd': ('ccd', False, _ROUNDS),
-    'ccd_constrained': ('ccd', True, _ROUNDS),
-    'jt': ('jt', False, {'gain': 1e3, **_STEPS}),
-    'dls': ('dls', False, {'damping': 1.1, **_STEPS}),
-    'lm': ('lm', False, _ROUNDS),
-    'lm_constrained': ('lm', True, _ROUNDS),
+METHODS: dict[str, tuple[str, bool, bool, dict[str, Any]]] = {
+    'fabrik': ('fabrik', False, False, _ROUNDS),
+    'fabrik_oriented': ('fabrik', False, True, _ROUNDS),
+    'fabrik_constrained': ('fabrik', True, True, _CONES),
+    'fabrik_constrained_positions': ('fabrik', True, False, _CONES),
+    'fabrik_angles_constrained': ('fabrik', True, True, _ROUNDS),
+    'fabrik_angles_constrained_positions': ('fabrik', True, False, _ROUNDS),
+    'ccd': ('ccd', False, False, _ROUNDS),
+    'ccd_constrained': ('ccd', True, True, _ROUNDS),
+    'jt': ('jt', False, False, {'gain': 1e3, **_STEPS}),
+    'dls': ('dls', False, False, {'damping': 1.1, **_STEPS}),
+    'lm': ('lm', False, False, _ROUNDS),
+    'lm_constrained': ('lm', True, True, _ROUNDS),
 }
-"""Solver, whether the humanoid is constrained, and options."""
+"""Solver, whether the humanoid has limits, whether it knows orientations, and options."""
 _PAIR = ('fabrik', 'fabrik_constrained')
+# Limits and orientations, each without the other: what either does alone.
+_CONTROLS = ('fabrik_oriented', 'fabrik_constrained_positions')
 
 
 def measure_dance(data: Path, progress: Progress) -> Figures:
@@ -60,6 +65,8 @@ def measure_dance(data: Path, progress: Progress) -> Figures:
 
     The error of a frame is the mean over the deleted joints; median_mm and mean_mm are over the
     frames, joint_median_mm is over all joints of all frames, and shoulder_mm etc. are means.
+    reached is the share of frames in which all that is given of the ends was met, and end_mm how
+    far the ends are from their given places, on the average.
     """
     paths = data_files(data, _FOLDER, [f'{name}.bvh' for name in (_DANCE, *_OTHERS)])
     progress(0.0, 'Table 2: limits from the other recordings')
@@ -76,14 +83,14 @@ def measure_dance(data: Path, progress: Progress) -> Figures:
         points = PointHumanoid(dance, limits, _TOLERANCES['position_tolerance'], _MOST)
         figures[name.replace('fabrik', 'fabrik_points')] = follow(points, dance, runs)
     progress(1.0 - 1.0 / (3 + len(METHODS)), 'Table 2: the other recordings')
-    for name in _PAIR:
+    for name in (*_PAIR, *_CONTROLS):
         figures[f'{name}_others'] = _follow_others(name, others, angles)
     return figures
 
 
 def _humanoid(method: str, motion: Motion, limits: Limits) -> Humanoid:
-    solver, constrained, options = METHODS[method]
-    humanoid = Humanoid(motion, limits if constrained else None, constrained)
+    solver, constrained, oriented, options = METHODS[method]
+    humanoid = Humanoid(motion, limits if constrained else None, constrained, oriented)
     humanoid.set_solver(solver, {**_TOLERANCES, **options})
     return humanoid
 
@@ -127,11 +134,13 @@ def follow(
                 state = truths[max(i - 1, 0)]
             known = motion.known(frame)
             began_ns = perf_counter_ns()
-            state, iterations = humanoid.solve(state, known)
+            found = humanoid.solve(state, known)
             us = 1e-3 * (perf_counter_ns() - began_ns)
+            state = found.state
             off = np.linalg.norm(humanoid.deleted(state) - motion.deleted(frame), axis=1)
-            rows.append((iterations, us, *(1e3 * off)))
-    steps, times, *errors = np.array(rows).T
+            end_m = np.linalg.norm(humanoid.ends(state) - known[:, :3, 3], axis=1).mean()
+            rows.append((found.iterations, us, found.reached, 1e3 * end_m, *(1e3 * off)))
+    steps, times, reached, ends_mm, *errors = np.array(rows).T
     mm = np.array(errors)
     return {
         'median_mm': float(np.median(mm.mean(axis=0))),
@@ -139,6 +148,8 @@ def follow(
         'joint_median_mm': float(np.median(mm)),
         'iterations': float(steps.mean()),
         'us': float(np.median(times)),
+        'reached': float(reached.mean()),
+        'end_mm': float(ends_mm.mean()),
         **{
             f'{part}_mm': float(mm[[name.endswith(part) for name in DELETED]].mean())
             for part in ('shoulder', 'elbow', 'hip', 'knee')

@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from vr_ik.evaluation.cmu_humanoid import DELETED, JOINTS, KNOWN, Motion
+from vr_ik.evaluation.cmu_humanoid import DELETED, Found, JOINTS, KNOWN, Motion
 from vr_ik.solvers.fabrik_limits import write_swing
 from vr_ik.solvers.fabrik_tree import bone_frame, Cone, FabrikTree, Hinge
 from vr_ik.types import Array
@@ -114,10 +114,11 @@ class PointHumanoid:
             sides={number[a]: number[b] for a, b in _SIDES.items()} if limits else {},
         )
         self._deleted = [number[link] for link in DELETED]
+        self._known = [number[link] for link in KNOWN]
         self._settings = tolerance, max_iterations
 
-    def solve(self, state: Array, known: Array) -> tuple[Array, int]:
-        """Bring the known ends to their poses (5, 4, 4); return the new state and iterations."""
+    def solve(self, state: Array, known: Array) -> Found:
+        """Bring the known ends to their poses (5, 4, 4)."""
         ends = dict(zip(KNOWN, known, strict=True))
         targets = {0: ends['neck'][:3, 3]}
         for i, name in enumerate(self._names):
@@ -127,11 +128,15 @@ class PointHumanoid:
                 targets[i] = ends[name][:3, 3]
         tolerance, most = self._settings
         solution = self._tree.solve(targets, state, ends['neck'][:3, :3], tolerance, most)
-        return solution.points, solution.iterations
+        return Found(solution.points, solution.iterations, solution.distance <= tolerance)
 
     def deleted(self, state: Array) -> Array:
         """Return where the deleted joints are (8, 3)."""
         return state[self._deleted]
+
+    def ends(self, state: Array) -> Array:
+        """Return where the known ends are (5, 3)."""
+        return state[self._known]
 
 
 def _names(with_ends: bool) -> list[str]:
