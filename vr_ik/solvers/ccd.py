@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from vr_ik.config_fields import param
+from vr_ik.config_fields import bad_value, param
 from vr_ik.solvers.ccd_round import solve_ccd
 from vr_ik.solvers.geometric import GeometricOptions, GeometricSolver
 from vr_ik.solvers.geometric_state import CCD
@@ -30,14 +30,21 @@ from vr_ik.types import Array
 class CcdOptions(GeometricOptions):
     """Options of the solver `ccd`."""
 
-    max_turn: float = param(
-        math.pi,
-        'Damping: how far a joint may move in one visit.',
+    max_turn: tuple[float, ...] = param(
+        (math.pi,),
+        'Damping: how far a joint may move in one visit. One number for all joints, or a list of '
+        "one for each, in the model's order (`joint_names`).",
         'rad',
         minimum=1e-6,
         maximum=math.pi,
     )
     root_first: bool = param(False, 'Visit joints from the root on; else from the end effectors.')
+
+    def __post_init__(self) -> None:
+        """Check every value; one number for all joints needs no list."""
+        if not isinstance(self.max_turn, (list, tuple)):
+            object.__setattr__(self, 'max_turn', (self.max_turn,))
+        super().__post_init__()
 
 
 class CyclicCoordinateDescent(GeometricSolver):
@@ -49,10 +56,11 @@ class CyclicCoordinateDescent(GeometricSolver):
     options: CcdOptions
 
     def _params(self) -> Array:
-        params = np.full((len(self.model.joints), 1), self.options.max_turn)
-        self.max_turns = params[:, 0]
-        """(n,) how far each joint may move in one visit [rad or m]; may be written."""
-        return params
+        turns, n = self.options.max_turn, len(self.model.joints)
+        if len(turns) not in (1, n):
+            reason = f'it must be one number, or one for each of the {n} joints of the model'
+            raise bad_value('max_turn', turns, reason)
+        return np.broadcast_to(np.array(turns)[:, None], (n, 1)).copy()
 
     def _variant(self) -> float:
         return float(self.options.root_first)
