@@ -205,6 +205,35 @@ def test_a_robot_beyond_its_limit_is_not_engaged() -> None:
     assert (command.state, command.reason) == (State.DISENGAGED, Reason.LIMIT_VIOLATION)
 
 
+@pytest.mark.parametrize(
+    ('speed', 'engages'), ((1.0, False), (0.1, False), (0.01, True), (-1.0, False))
+)
+def test_a_robot_that_moves_is_not_engaged(speed: float, engages: bool) -> None:
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    operator.robot_age_s = 0.19
+    operator.clutches = [0.0]
+    operator.rest(50)
+    for k in range(60):
+        operator.clutches = [float(k == 59)]
+        operator.robot[2] += 0.004 * speed
+        command = operator.tick()
+    assert (command.state is State.ENGAGED) is engages
+    if not engages:
+        assert command.reason is Reason.ROBOT_MOVES
+        assert 'panda_joint3' in command.detail
+        assert operator.engage().state is State.ENGAGED, 'it rests now'
+
+
+def test_a_robot_of_which_one_state_is_known_is_not_engaged() -> None:
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    operator.robot_known = False
+    operator.clutches = [0.0]
+    operator.rest(50)
+    operator.robot_known = True
+    operator.clutches = [1.0]
+    assert operator.tick().reason is Reason.ROBOT_MOVES
+
+
 def test_a_pause_commands_nothing_more(operator: Operator) -> None:
     command = operator.tick(0.3)
     assert (command.state, command.reason) == (State.STOPPED, Reason.PAUSED)
@@ -225,10 +254,10 @@ def test_with_one_clock_alone_its_jumps_stop_the_arm_too(jump_ns: int, reason: R
         arm = ArmInput(hand, now_ns, clutch)
         return session.step(now_ns, TeleopInputs((arm,), True, None, RobotState(now_ns, robot)))
 
-    for k in range(40):
+    for k in range(70):
         now_ns += 4_000_000
         hand = pose(np.eye(3), np.array([0.001 * k, 0.0, 0.0]))
-        command = step(float(k > 0))
+        command = step(float(k > 30))
     assert command.state is State.ENGAGED
     now_ns += jump_ns
     command = step(1.0)

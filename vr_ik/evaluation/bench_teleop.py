@@ -41,6 +41,7 @@ from vr_ik.teleop.arm_step import ArmStep
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.session import TeleopSession
 from vr_ik.teleop.types import ArmInput, RobotState, TeleopInputs
+from vr_ik.teleop.watch import REST_S
 from vr_ik.types import Array
 
 BAR_US = 10.0
@@ -124,7 +125,7 @@ def measure_step(urdf: str) -> tuple[tuple[float, float], dict[str, float]]:
 
 
 def measure_session(urdf: str) -> tuple[float, float]:
-    """Return the times of a session's step, engaged all the while."""
+    """Return the times of a session's step, engaged once the robot is known to rest."""
     session = TeleopSession(CONFIG, urdf, tuple(share_folders()))
     offsets, _ = hand_path()
     positions = dict(zip(session.joint_names, READY.tolist(), strict=True))
@@ -133,7 +134,9 @@ def measure_session(urdf: str) -> tuple[float, float]:
     def call(tick: int) -> Callable[[], object]:
         nonlocal now_ns
         now_ns += round(1e9 / CONFIG.rate_hz)
-        arm = ArmInput(moved(np.eye(4), offsets[tick]), now_ns, float(tick > 0))
+        arm = ArmInput(
+            moved(np.eye(4), offsets[tick]), now_ns, float(now_ns > 2e9 * REST_S and tick > 0)
+        )
         inputs = TeleopInputs((arm,), True, None, RobotState(now_ns, positions))
         return lambda: session.step(now_ns, inputs)
 

@@ -16,6 +16,7 @@
 """The teleoperation node: the operator's hands in, commands for a robot's arms out."""
 
 from collections.abc import Sequence
+import math
 import sys
 import time
 
@@ -49,11 +50,12 @@ from vr_ik.teleop.measured import MeasuredJoints
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.teleop.session import TeleopSession
 from vr_ik.teleop.types import ArmInput, RobotState, TeleopInputs
+from vr_ik.teleop.watch import REST_S
 
 NAME = 'teleop_node'
 _OUTDATED = 'The robot is described otherwise now: nothing moves until this node is started anew.'
 
-_WARM_UP_CLUTCH = (0.0, 1.0, 1.0, 1.0)
+_WARM_UP_TICKS = 3
 
 
 class Driving:
@@ -101,9 +103,10 @@ def make_session(config: TeleopNodeConfig, urdf_text: str) -> TeleopSession:
     warm = TeleopSession(always, urdf_text, packages)
     robot = RobotModel.from_urdf(urdf_text)
     positions = dict(zip(robot.joint_names, robot.neutral().tolist(), strict=True))
-    for tick, clutch in enumerate(_WARM_UP_CLUTCH):
+    resting = 2 + math.ceil(REST_S * config.rate_hz)
+    for tick in range(resting + _WARM_UP_TICKS):
         stamp_ns = 1 + tick * round(1e9 / config.rate_hz)
-        hand = ArmInput(np.eye(4), stamp_ns, clutch, 0.0, np.ones(3))
+        hand = ArmInput(np.eye(4), stamp_ns, float(tick >= resting), 0.0, np.ones(3))
         state = RobotState(stamp_ns, positions)
         inputs = TeleopInputs((hand,) * config.arms, True, np.eye(4), state)
         warm.step(stamp_ns, inputs, stamp_ns)

@@ -101,6 +101,7 @@ class TeleopSession:
         for hand, arm in zip(self._hands, arms, strict=True):
             hand.update(arm, now_ns)
         fresh = [c.update(a.clutch) for c, a in zip(self._clutches, arms, strict=True)]
+        self._watch.observe(None if self.state in _ACTIVE else inputs.robot)
         fault = self._fault(now_ns, inputs)
         if self.state in _ACTIVE and fault.reason is not Reason.NONE:
             event = self._stop(fault)
@@ -161,11 +162,14 @@ class TeleopSession:
     def _engage(self, i: int, now_ns: int, inputs: TeleopInputs, fault: Finding) -> Event | None:
         if fault is ALL_WELL and self._hands[i].fault is not Reason.NONE:
             fault = self._about_device(self._hands[i].fault, i)
+        begins = self.state is State.DISENGAGED and not any(c.engaged for c in self._clutches)
+        if fault is ALL_WELL and begins:
+            fault = self._watch.unrest()
         if fault is not ALL_WELL:
             self._finding = fault
             self._haptics.loss(i)
             return None
-        if self.state is State.DISENGAGED and not any(c.engaged for c in self._clutches):
+        if begins:
             self._arm.reset(self._watch.positions)
         pose_world_from_hand, _ = self._hands[i].at(now_ns)
         head = inputs.pose_world_from_head

@@ -47,6 +47,7 @@ class Reason(Enum):
     ROBOT_MISSING = 'no state of the robot has come, or some joints are missing in it'
     ROBOT_STALE = 'the state of the robot is too old'
     ROBOT_FAR = 'the robot is not where it was commanded to be'
+    ROBOT_MOVES = 'the robot moves, or is not known to rest yet'
     LIMIT_VIOLATION = 'the robot is beyond its joint limits'
     CLOCK_JUMP = 'the clock jumped'
     PAUSED = 'the ticks paused'

@@ -29,6 +29,10 @@ from vr_ik.types import Array
 _LIMIT_TOLERANCE = 0.02
 # So far the first command, which is within them, may be from where the robot is.
 _START_TOLERANCE = 0.002
+# A robot rests whose joints have moved no farther than this [rad or m] for so long [s]. One that
+# moves would be called back to where it was when its state was measured.
+_STILL = 0.005
+REST_S = 0.1
 # How long a gain or loss of the clock counts [s].
 _DRIFT_MEMORY_S = 1.0
 
@@ -97,6 +101,32 @@ class RobotWatch:
         self._lower, self._upper = arm.model.lower, arm.model.upper
         self.positions = np.zeros(len(self._names))
         """As last measured; holds only while nothing was found."""
+        self._still, self._still_ns, self._rested_ns = np.full(len(self._names), math.nan), 0, 0
+        self._moved = ''
+
+    def observe(self, robot: RobotState | None) -> None:
+        """Take note of how long the robot has rested, by two of its states or more."""
+        if robot is None:
+            self._still[:] = math.nan
+            self._rested_ns = 0
+            return
+        values = [robot.positions.get(name, math.nan) for name in self._names]
+        q = np.array([value if math.isfinite(value) else math.nan for value in values])
+        away = self._turned(np.abs(q - self._still))
+        if robot.stamp_ns < self._still_ns or not (away <= _STILL).all():
+            self._moved = self._names[int(np.argmax(away))]
+            self._still, self._still_ns = q, robot.stamp_ns
+        self._rested_ns = robot.stamp_ns - self._still_ns
+
+    def unrest(self) -> Finding:
+        """Return whether the robot moves, or is not known to rest."""
+        resting = self._rested_ns >= round(REST_S * 1e9)
+        return ALL_WELL if resting else Finding(Reason.ROBOT_MOVES, self._moved)
+
+    def _turned(self, away: Array) -> Array:
+        """Return distances; some robots tell angles of endless joints within one turn."""
+        turned: Array = np.where(self._continuous, np.abs(np.remainder(away + pi, tau) - pi), away)
+        return turned
 
     def check(self, robot: RobotState | None, now_ns: int, command: Array | None) -> Finding:
         """Return what is wrong with the robot's state; `command` is None before there is one."""
@@ -115,9 +145,7 @@ class RobotWatch:
         if beyond[worst] > (_START_TOLERANCE if command is None else _LIMIT_TOLERANCE):
             return Finding(Reason.LIMIT_VIOLATION, self._names[worst])
         if command is not None:
-            away = np.abs(command - self.positions)
-            # Some robots tell the angle of a joint that turns on and on within one turn.
-            away = np.where(self._continuous, np.abs(np.remainder(away + pi, tau) - pi), away)
+            away = self._turned(np.abs(command - self.positions))
             worst = int(np.argmax(away))
             if away[worst] > self._distance:
                 return Finding(Reason.ROBOT_FAR, f'{self._names[worst]} by {away[worst]:.3f}')
