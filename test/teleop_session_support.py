@@ -247,6 +247,7 @@ class Operator:
         """Grippers close no farther than this."""
         self.enabled = True
         self.tracked = True
+        self.head: Array | None = np.eye(4)
         self.robot_age_s = 0.0
         self.robot_known = True
         self.frame_ticks = 1
@@ -282,7 +283,7 @@ class Operator:
         fingers = self.fingers.copy()
         robot = RobotState(stamp_ns, positions) if self.robot_known else None
         measured = self.robot.copy()
-        inputs = TeleopInputs(arms, self.enabled, None, robot)
+        inputs = TeleopInputs(arms, self.enabled, self.head, robot)
         command = self.session.step(self.now_ns, inputs, self.steady_ns)
         threshold = self.config.clutch_threshold
         pressed = [not clutch < threshold for clutch in self.clutches]

@@ -62,7 +62,7 @@ class TeleopOperator:
         self.position = START.copy()
         self.grip = self.trigger = 0.0
         self.menu = False
-        self.tracked = self.powered = True
+        self.tracked = self.head_tracked = self.powered = True
         self.state = ''
         self._frames = 0
         self.feedback: list[JoyFeedback] = []
@@ -125,7 +125,8 @@ class TeleopOperator:
             poses = np.tile(np.eye(4), (2, 1, 1))
             poses[0, :3, 3] = (0.0, 0.0, 1.7)
             poses[1, :3, 3] = self.position
-            frame = TrackingFrame(stamp_ns, ('hmd', 'r_controller'), poses)
+            first = 0 if self.head_tracked else 1
+            frame = TrackingFrame(stamp_ns, ('hmd', 'r_controller')[first:], poses[first:])
             self._tf.publish(self._writer.write(frame))
         if self.powered:
             self._publish_joy(stamp_ns)

@@ -108,6 +108,7 @@ class Faults(RuleBasedStateMachine):
     def begin_anew(self, velocity, ticks) -> None:
         self.operator.enabled = self.operator.tracked = self.operator.robot_known = True
         self.operator.robot_age_s = 0.0
+        self.operator.head = np.eye(4)
         judge = self.operator.judge
         self.operator.robot = np.clip(self.operator.robot, judge.lower, judge.upper)
         command = self.operator.engage()
@@ -129,6 +130,16 @@ class Faults(RuleBasedStateMachine):
         self.operator.tracked = True
         self.operator.move(velocity, velocity, ticks)
         self._count(ticks)
+
+    @rule(ticks=lengths)
+    def press_without_head(self, ticks) -> None:
+        self.operator.head = None
+        self._press(0.0)
+        self.operator.rest(ticks)
+        self._press(1.0)
+        self.operator.rest(1)
+        self._count(ticks + 1)
+        self.operator.head = np.eye(4)
 
     @rule(way=vectors)
     def jump(self, way) -> None:

@@ -192,6 +192,17 @@ def test_a_released_clutch_holds_the_robot_and_a_press_takes_it_from_there(
     np.testing.assert_allclose(engaged.tip() - before, -0.5 * UP, atol=3e-3)
 
 
+def test_a_head_that_was_seen_long_ago_engages_nobody(engaged: Graph) -> None:
+    operator = engaged.operator
+    operator.release()
+    operator.head_tracked = False
+    operator.go_on(PATIENT['tracking_timeout_s'] + 0.2)
+    operator.grip = 1.0
+    operator.wait_for_state('holding: the head is not tracked')
+    operator.head_tracked = True
+    operator.release()
+
+
 def lose_tracking(graph: Graph) -> None:
     graph.operator.tracked = False
 

@@ -234,6 +234,26 @@ def test_a_robot_of_which_one_state_is_known_is_not_engaged() -> None:
     assert operator.tick().reason is Reason.ROBOT_MOVES
 
 
+@pytest.mark.parametrize('head', (None, np.full((4, 4), np.nan)))
+def test_without_a_head_the_automatic_yaw_engages_nobody(head: Array | None) -> None:
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    operator.head = head
+    command = operator.engage()
+    assert (command.state, command.reason) == (State.DISENGAGED, Reason.HEAD_LOST)
+    assert PANDA.head_frame in command.detail
+    operator.head = np.eye(4)
+    assert operator.engage().state is State.ENGAGED
+    operator.head = head
+    assert operator.rest(20).state is State.ENGAGED, 'it is for the press alone'
+
+
+def test_with_a_fixed_yaw_no_head_is_needed() -> None:
+    config = replace(PANDA, {'operator_yaw': 'fixed'})
+    operator = Operator(config, robot_text('panda'), PANDA_READY)
+    operator.head = None
+    assert operator.engage().state is State.ENGAGED
+
+
 def test_a_pause_commands_nothing_more(operator: Operator) -> None:
     command = operator.tick(0.3)
     assert (command.state, command.reason) == (State.STOPPED, Reason.PAUSED)
@@ -252,7 +272,7 @@ def test_with_one_clock_alone_its_jumps_stop_the_arm_too(jump_ns: int, reason: R
 
     def step(clutch: float) -> TeleopCommand:
         arm = ArmInput(hand, now_ns, clutch)
-        return session.step(now_ns, TeleopInputs((arm,), True, None, RobotState(now_ns, robot)))
+        return session.step(now_ns, TeleopInputs((arm,), True, hand, RobotState(now_ns, robot)))
 
     for k in range(70):
         now_ns += 4_000_000

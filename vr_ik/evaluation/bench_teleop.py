@@ -137,7 +137,7 @@ def measure_session(urdf: str) -> tuple[float, float]:
         arm = ArmInput(
             moved(np.eye(4), offsets[tick]), now_ns, float(now_ns > 2e9 * REST_S and tick > 0)
         )
-        inputs = TeleopInputs((arm,), True, None, RobotState(now_ns, positions))
+        inputs = TeleopInputs((arm,), True, np.eye(4), RobotState(now_ns, positions))
         return lambda: session.step(now_ns, inputs)
 
     return timed(call)

@@ -192,7 +192,7 @@ class TeleopNode(Node):
         inputs = TeleopInputs(
             operator.arms(now_ns),
             operator.enabled and not self._outdated,
-            operator.head(),
+            operator.head(now_ns),
             driving.measured.state(),
         )
         command = driving.session.step(now_ns, inputs, steady_ns)

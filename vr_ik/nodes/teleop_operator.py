@@ -74,10 +74,10 @@ class Operator:
         """Return what each hand does now."""
         return tuple(self._arm(arm, now_ns) for arm in range(self.config.arms))
 
-    def head(self) -> Array | None:
-        """Return pose_world_from_head, as last seen."""
-        seen = self._poses.get(self.config.head_frame)
-        return None if seen is None else seen[1]
+    def head(self, now_ns: int) -> Array | None:
+        """Return pose_world_from_head; None where it is lost."""
+        stamp_ns, pose = self._poses.get(self.config.head_frame, (0, None))
+        return None if stamp_ns < self._oldest_ns(now_ns) else pose
 
     def vibrate(self, arm: int, why: Buzz) -> None:
         """Let the operator feel something in one hand."""
@@ -100,10 +100,14 @@ class Operator:
         frame = str(self.config.of_arm('elbow_frames', arm))
         if not frame:
             return None
-        oldest_ns = now_ns - round(self.config.tracking_timeout_s * 1e9)
+        oldest_ns = self._oldest_ns(now_ns)
         if frame in self._poses and self._poses[frame][0] >= oldest_ns:
             return self._poses[frame][1][:3, 3]
         return None if self._body is None else self._body.position(frame, oldest_ns)
+
+    def _oldest_ns(self, now_ns: int) -> int:
+        """Return the stamp before which a pose is lost."""
+        return now_ns - round(self.config.tracking_timeout_s * 1e9)
 
     def _open_device(self, frame: str) -> Any:
         topic = self._topic(f'{topic_name(frame)}/joy')

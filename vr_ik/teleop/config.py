@@ -47,7 +47,9 @@ class TeleopConfig(Config):
         '', 'Only joints beyond this link are moved; empty: all up to the tips.', read_only=True
     )
     head_frame: str = param(
-        'hmd', 'The device that tells which way the operator faces.', read_only=True
+        'hmd',
+        'The device that tells which way the operator faces, for the automatic yaw.',
+        read_only=True,
     )
     mode: str = param('relative', 'How a hand leads its arm.', choices=MODES)
     position_scale: float = param(
@@ -59,7 +61,7 @@ class TeleopConfig(Config):
     operator_yaw: str = param(
         'automatic',
         'Which way of the operator is forward for the robot (its root x axis): the way the head '
-        'faces when the clutch is first pressed, or the world x axis.',
+        'faces at each press of the clutch, or the world x axis.',
         choices=YAWS,
     )
     operator_yaw_deg: float = param(

@@ -40,6 +40,7 @@ from vr_ik.teleop.types import (
     TeleopInputs,
 )
 from vr_ik.teleop.watch import ALL_WELL, Finding, RobotWatch, TickClock
+from vr_ik.types import Array
 
 _ACTIVE = (State.ENGAGED, State.HOLDING)
 
@@ -160,25 +161,33 @@ class TeleopSession:
         return Event.RELEASED if self._arm.at_rest else Event.EASED
 
     def _engage(self, i: int, now_ns: int, inputs: TeleopInputs, fault: Finding) -> Event | None:
+        begins = self.state is State.DISENGAGED and not any(c.engaged for c in self._clutches)
+        head = self._facing(inputs)
         if fault is ALL_WELL and self._hands[i].fault is not Reason.NONE:
             fault = self._about_device(self._hands[i].fault, i)
-        begins = self.state is State.DISENGAGED and not any(c.engaged for c in self._clutches)
-        if fault is ALL_WELL and begins:
+        elif fault is ALL_WELL and head is None:
+            fault = Finding(Reason.HEAD_LOST, self.config.head_frame)
+        elif fault is ALL_WELL and begins:
             fault = self._watch.unrest()
-        if fault is not ALL_WELL:
+        if head is None or fault is not ALL_WELL:
             self._finding = fault
             self._haptics.loss(i)
             return None
         if begins:
             self._arm.reset(self._watch.positions)
         pose_world_from_hand, _ = self._hands[i].at(now_ns)
-        head = inputs.pose_world_from_head
-        facing = pose_world_from_hand if head is None or not np.isfinite(head).all() else head
-        self._retargets[i].capture(pose_world_from_hand, self._arm.tip_pose(i), facing)
+        self._retargets[i].capture(pose_world_from_hand, self._arm.tip_pose(i), head)
         self._grippers[i].hold()
         self._clutches[i].engaged = True
         self._finding = ALL_WELL
         return Event.PRESSED
+
+    def _facing(self, inputs: TeleopInputs) -> Array | None:
+        """Return the pose whose x axis is forward; None where it has to be known, and is not."""
+        if self.config.operator_yaw == 'fixed':
+            return np.eye(4)
+        head = inputs.pose_world_from_head
+        return head if head is not None and np.isfinite(head).all() else None
 
     def _move(self, now_ns: int, arms: Sequence[ArmInput], robot: RobotState | None) -> bool:
         """Move the command on by one tick; return whether there is one to publish."""

@@ -44,6 +44,7 @@ class Reason(Enum):
     TRACKING_LOST = 'the device is not tracked'
     TRACKING_JUMP = 'the device jumped'
     BAD_POSE = 'the device reports an impossible pose'
+    HEAD_LOST = 'the head is not tracked, so that nothing tells which way is forward'
     ROBOT_MISSING = 'no state of the robot has come, or some joints are missing in it'
     ROBOT_STALE = 'the state of the robot is too old'
     ROBOT_FAR = 'the robot is not where it was commanded to be'
@@ -95,7 +96,7 @@ class TeleopInputs:
     arms: tuple[ArmInput, ...]
     enabled: bool = False
     pose_world_from_head: Array | None = None
-    """(4, 4), for the automatic yaw; without it the first device's x axis is taken."""
+    """(4, 4), for the automatic yaw; None where it is lost: then no arm is engaged by it."""
     robot: RobotState | None = None
 
 
