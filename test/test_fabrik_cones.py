@@ -99,3 +99,40 @@ def test_a_bone_stops_at_the_edge_of_its_cone(axis, towards):
     assert result.status is Status.LIMITED
     assert math.acos(bone[2]) == pytest.approx(edge, abs=0.02)
     assert bone @ towards == pytest.approx(math.sin(edge), abs=0.02)
+
+
+def solved(solver, rotation=None, towards=(0.0, 0.0, 1.0)):
+    """Return the pose of the end of one bone that shall point somewhere, or be turned."""
+    model, target = solver.model, np.eye(4)
+    target[:3, 3] = 0.5 * np.array(towards)
+    if rotation is not None:
+        target[:3, :3] = rotation
+    return model.link_pose(solver.solve(model.neutral(), target[None]).q, 'end')
+
+
+@pytest.mark.parametrize(
+    'side, towards', [(0, (1.0, 0.0)), (1, (0.0, 1.0)), (2, (-1.0, 0.0)), (3, (0.0, -1.0))]
+)
+def test_a_cone_narrower_than_the_hinges_stops_the_bone(side, towards):
+    solver, towards = fabrik(balls(WIDE)), np.array((*towards, 0.0))
+    wide = solved(solver, towards=towards)[:3, 3] / 0.5
+    assert math.acos(wide[2]) > 1.0
+    cones(solver)[0, ANGLES + side] = 0.4
+    bone = solved(solver, towards=towards)[:3, 3] / 0.5
+    assert math.acos(bone[2]) == pytest.approx(0.4, abs=0.02)
+    assert bone @ towards == pytest.approx(math.sin(0.4), abs=0.02)
+    # The side across from it is as wide as it was.
+    back = solved(solver, towards=-towards)[:3, 3] / 0.5
+    assert back @ -towards == pytest.approx(wide @ towards, abs=0.02)
+
+
+@pytest.mark.parametrize('side, sign', [(0, -1.0), (1, 1.0)])
+def test_a_twist_narrower_than_the_hinges_stops_the_turn_of_the_bone(side, sign):
+    solver = make_solver('fabrik', balls(WIDE), [Task('end', 1.0, 1.0)], limits='cones')
+    c, s = math.cos(0.8), math.sin(sign * 0.8)
+    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(solved(solver, turn)[:3, :3], turn, atol=0.02)
+    cones(solver)[0, TWIST + side] = sign * 0.3
+    pose = solved(solver, turn)
+    assert math.atan2(pose[1, 0], pose[0, 0]) == pytest.approx(sign * 0.3, abs=0.02)
+    assert pose[2, 2] == pytest.approx(1.0, abs=1e-3)
