@@ -74,6 +74,12 @@ def test_only_limited_balls_with_a_bone_have_cones():
     assert list(rows[:, LAST]) == [2.0, LED, LED, NONE, NONE, NONE, NONE]
 
 
+def test_a_ball_with_a_task_within_has_no_cone():
+    tasks = [Task('x0', 0.0, 1.0), Task('end', 1.0, 0.0)]
+    rows = cones(make_solver('fabrik', balls(WIDE, WIDE), tasks, limits='cones'))
+    assert list(rows[:, LAST]) == [NONE, NONE, NONE, 5.0, LED, LED]
+
+
 def test_targets_within_the_limits_are_reached_and_hinges_keep_them():
     model = balls(WIDE, WIDE, WIDE)
     solver = fabrik(model)

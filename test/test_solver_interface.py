@@ -29,6 +29,7 @@ from vr_ik.types import Status
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ('ccd', {'root_first': True, 'max_turn': 0.5}),
     ('dls', {'ball_joints': 'exponential'}),
+    ('fabrik', {'limits': 'cones'}),
     ('lm', {'restarts': 3}),
     ('newton', {'ball_joints': 'exponential', 'strategy': 'line_search'}),
     ('newton', {'indefinite': 'project', 'posture_weight': 1e-3}),

@@ -31,7 +31,8 @@ class FabrikOptions(GeometricOptions):
     limits: str = param(
         'angles',
         'How stage 2 limits the hinges of a ball joint: each by its own angles, or first together '
-        'by a cone and a twist made of these.',
+        'by a cone and a twist made of these. Cones are for tasks with orientations; without them '
+        'they are worse than angles, and can be worse than no limits.',
         choices=('angles', 'cones'),
     )
 
@@ -48,4 +49,4 @@ class Fabrik(GeometricSolver):
         if self.options.limits == 'angles':
             return super()._params()
         ranges = hinge_ranges(self.tree, self.joints, self.model.first_q)
-        return cone_rows(self.tree, self.points, ranges, self.placements)
+        return cone_rows(self.tree, self.points, ranges, self.placements, self.task_bodies)

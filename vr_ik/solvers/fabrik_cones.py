@@ -26,7 +26,7 @@ import math
 import numpy as np
 
 from vr_ik.kinematics.compiled import kernel
-from vr_ik.kinematics.tree import KIND, MULTIPLIER, OFFSET, PARENT, Q_INDEX, REVOLUTE, Tree
+from vr_ik.kinematics.tree import Ints, KIND, MULTIPLIER, OFFSET, PARENT, Q_INDEX, REVOLUTE, Tree
 from vr_ik.math.rotations import rotation_to_axis
 from vr_ik.solvers.fabrik_limits import limit_to_cone, limit_twist, write_swing
 from vr_ik.solvers.fabrik_net import into_frame, out_of_frame
@@ -50,10 +50,13 @@ _TWIST_PULL = 0.1
 _PASSES = 3
 
 
-def cone_rows(tree: Tree, points: JointPoints, ranges: Array, placements: Array) -> Array:
+def cone_rows(
+    tree: Tree, points: JointPoints, ranges: Array, placements: Array, task_bodies: Ints
+) -> Array:
     """Return (n_bodies, 25) of a tree; `ranges` (n_bodies, 2) are the limits of the hinges [rad].
 
-    A ball joint of two or three hinges with a bone beyond it gets a cone, unless it is free.
+    A ball joint of two or three hinges with a bone beyond it gets a cone, unless it is free, or a
+    task is on a body within it: stage 1 then need not tell where its last body should be.
     """
     n = len(tree.body_ints)
     rows = np.zeros((n, CONE))
@@ -67,6 +70,7 @@ def cone_rows(tree: Tree, points: JointPoints, ranges: Array, placements: Array)
             or np.linalg.norm(bone) < 1e-9
             or (spans >= 2.0 * math.pi).all()
             or not points.bodies[group, DRIVES].all()
+            or np.isin(task_bodies, group[:-1]).any()
         ):
             continue
         rows[group, LAST] = LED
