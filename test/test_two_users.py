@@ -173,10 +173,9 @@ def contents(path):
 def test_two_users_are_solved_one_after_the_other_and_nothing_is_lost(bag, solved):
     """Each in his namespace, under the names that the live nodes have."""
     for before, after in pairwise([bag, *solved[:2]]):
-        kept = contents(after)
-        assert [message for message in kept if message in set(contents(before))] == contents(
-            before
-        )
+        old = contents(before)
+        known = set(old)
+        assert [message for message in contents(after) if message in known] == old
     assert sorted(contents(solved[2])) == sorted(contents(solved[1]))
     assert {topic for topic, _, _ in contents(solved[1])} == SOLVED
     lines = {
