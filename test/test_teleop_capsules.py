@@ -86,11 +86,22 @@ def test_distance_from_a_box_is_the_least_of_all_points(segment, corners) -> Non
     box = np.sort(corners.reshape(2, 3), axis=0)
     points = segment[:3] + SHARES[:, None] * segment[3:]
     outside = np.maximum(points - box[1], 0.0) + np.minimum(points - box[0], 0.0)
-    sampled = np.linalg.norm(outside, axis=1).min()
+    depths = np.minimum(points - box[0], box[1] - points).min(axis=1)
+    sampled = (np.linalg.norm(outside, axis=1) - np.maximum(depths, 0.0)).min()
     point, normal = np.empty(3), np.empty(3)
     exact = segment_box_distance(segment, box.ravel(), point, normal)
     assert np.linalg.norm(normal) == pytest.approx(1.0)
-    assert sampled - 0.02 < max(exact, 0.0) < sampled + 1e-4
+    assert sampled - 0.02 < exact < sampled + 1e-4
+
+
+@given(segments, segments)
+def test_no_piece_is_nearer_to_a_box_than_the_whole(segment, corners) -> None:
+    box, point, normal = np.sort(corners.reshape(2, 3), axis=0).ravel(), np.empty(3), np.empty(3)
+    whole = segment_box_distance(segment, box, point, normal)
+    way = segment[3:] / 4
+    pieces = [np.r_[segment[:3] + k * way, way] for k in range(4)]
+    least = min(segment_box_distance(piece, box, point, normal) for piece in pieces)
+    assert least == pytest.approx(whole, abs=1e-7 if whole < 0.0 else 1e-4)
 
 
 @given(

@@ -20,6 +20,7 @@ import pytest
 from robots import PACKAGE_PATHS
 from teleop_session_support import Operator, PANDA_READY, robot_text, Rooms
 
+from vr_ik.config import replace
 from vr_ik.math.rotations import exp_rotation
 from vr_ik.teleop.arm_guard import stop_way
 from vr_ik.teleop.arm_step import ArmStep
@@ -107,6 +108,19 @@ def test_what_was_too_near_comes_hardly_nearer_and_can_be_led_away() -> None:
     assert command.arms[0].pose_root_from_tip[0, 3] < 0.3
     command = operator.move(np.array([0.3, 0.0, 0.0]), np.zeros(3), 400)
     assert command.arms[0].pose_root_from_tip[0, 3] < 0.4
+
+
+@pytest.mark.parametrize('above', (0.05, 0.12, 0.2))
+def test_an_arm_that_begins_inside_a_box_can_be_led_out_of_it(above: float) -> None:
+    free = TeleopConfig(tip_links=('panda_hand_tcp',), operator_yaw='fixed')
+    operator = Operator(free, robot_text('panda'), PANDA_READY)
+    tip = operator.engage().arms[0].pose_root_from_tip[2, 3]
+    config = replace(free, {'keep_out': f'0.2 -0.5 -0.5 1 0.5 {tip + above:.4f}'})
+    operator = Operator(config, robot_text('panda'), PANDA_READY)
+    assert operator.engage().state is State.ENGAGED
+    operator.move(np.array([0.0, 0.0, 0.1]), np.zeros(3), 750)
+    command = operator.rest(1000)
+    assert command.arms[0].pose_root_from_tip[2, 3] - tip == pytest.approx(0.3, abs=0.01)
 
 
 ticks = st.lists(st.floats(0.0005, 0.1), min_size=1, max_size=30)

@@ -26,6 +26,9 @@ _POINT = 1e-12
 # A place on a segment is nearest to a box where the slope is so small [m^2].
 _FLAT = 1e-9
 _TRIES = 40
+# A segment that is no farther from a box [m] may be inside: its depth is looked for, by thirds.
+_TOUCHING_M = 1e-4
+_THIRDS = 50
 
 
 @kernel
@@ -173,15 +176,6 @@ def nearest_to_box(a: Array, box: Array) -> float:
 
 
 @kernel
-def segment_box_distance(a: Array, box: Array, point: Array, normal: Array) -> float:
-    """Return a segment's distance from a box; write its nearest point and the way out there."""
-    share = nearest_to_box(a, box)
-    for i in range(3):
-        point[i] = a[i] + share * a[3 + i]
-    return box_distance(point, box, normal)
-
-
-@kernel
 def box_distance(point: Array, box: Array, normal: Array) -> float:
     """Return a point's distance from a box, negative inside; write the way out of it (3)."""
     total = 0.0
@@ -202,6 +196,35 @@ def box_distance(point: Array, box: Array, normal: Array) -> float:
             face, depth = 3 + i, box[3 + i] - point[i]
     normal[face % 3] = -1.0 if face < 3 else 1.0
     return -depth
+
+
+@kernel
+def _box_distance_at(a: Array, box: Array, share: float, point: Array, normal: Array) -> float:
+    """Return the distance of the point of a segment at a share of it; write point and normal."""
+    for i in range(3):
+        point[i] = a[i] + share * a[3 + i]
+    return box_distance(point, box, normal)
+
+
+@kernel
+def segment_box_distance(a: Array, box: Array, point: Array, normal: Array) -> float:
+    """Return a segment's distance from a box; write its nearest point and the way out there.
+
+    Inside it is the negative depth of its deepest point: no part of a segment is nearer.
+    """
+    distance = _box_distance_at(a, box, nearest_to_box(a, box), point, normal)
+    if distance > _TOUCHING_M:
+        return distance
+    # With its sign the distance is convex along a segment too.
+    low, high = 0.0, 1.0
+    for _ in range(_THIRDS):
+        third = (high - low) / 3.0
+        at_low = _box_distance_at(a, box, low + third, point, normal)
+        if at_low > _box_distance_at(a, box, high - third, point, normal):
+            low += third
+        else:
+            high -= third
+    return _box_distance_at(a, box, 0.5 * (low + high), point, normal)
 
 
 @kernel
