@@ -37,14 +37,10 @@ def test_the_robot_follows_the_simulated_operator_within_all_limits(tmp_path):
     assert figures['limit_violations'] == {'position': 0, 'velocity': 0, 'acceleration': 0}
     assert figures['commands'] > 0
     assert figures['seconds'] >= 6.0
-    assert (
-        set(figures['tracking_error_mm'])
-        == set(figures['tracking_error_deg'])
-        == {
-            'mean',
-            'p95',
-        }
-    )
+    # Generous, for a busy machine: a robot that does not follow is decimetres away.
+    for key, most in (('tracking_error_mm', 20.0), ('tracking_error_deg', 5.0)):
+        assert set(figures[key]) == {'mean', 'p95'}
+        assert 0.0 < figures[key]['mean'] < most
     assert set(figures) >= {'latency_ms', 'stops', 'engaged_s', 'lag_error_mm', 'limits_used'}
 
 

@@ -57,7 +57,8 @@ def teleop_demo(
 
     Starts tracker_node and solver_node for the operator, simulated_robot_node for the robot, and
     teleop_node between them, as processes of their own. Ends with exit code 1 if a command was
-    beyond a limit of position, velocity or acceleration.
+    beyond a limit of position, velocity or acceleration, or the arm was not led for long enough
+    to measure how well it follows.
     """
     file = robot_file(robot)
     summaries: list[dict[str, Any]] = []
@@ -69,8 +70,12 @@ def teleop_demo(
         return summary
 
     run_and_write(run, json_file)
-    if any(any(summary['limit_violations'].values()) for summary in summaries):
-        raise typer.Exit(1)
+    for summary in summaries:
+        measured = summary['tracking_error_mm']['mean'] is not None
+        if not measured:
+            typer.echo('The arm was not led for long enough to measure how it follows.', err=True)
+        if not measured or any(summary['limit_violations'].values()):
+            raise typer.Exit(1)
 
 
 def _run(

@@ -64,7 +64,7 @@ class CommandAudit:
 
     Between two commands joints accelerate evenly, so that the step q1 - q0 = t (v0 + v1) / 2 has
     told the time t itself; when a message came is no measure of it on a busy machine. That this
-    time is the true one in the sum, and fits all joints, is checked too.
+    time fits all joints is checked; `clock_error` tells how far it is the true one in the sum.
 
     Where messages between two commands were lost on their way to the judge, or a tick was so late
     that the robot had begun to brake by itself, the two must be such that a motion within all
