@@ -58,3 +58,15 @@ def test_a_robot_without_an_arm_to_lead_is_refused():
     )
     assert run.returncode == 2
     assert "'talos' has no arm to be led; these have: baxter, kinova, panda" in run.stderr
+
+
+def test_a_run_too_short_to_measure_anything_is_no_success():
+    run = subprocess.run(
+        command('teleop-demo', '--seconds', '0.2', '--no-viewer'),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE_S,
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert 'not led for long enough' in run.stderr
