@@ -49,6 +49,8 @@ _BAXTER = TeleopConfig(
     operator_yaw='fixed',
 )
 _BENT = (0.0, -0.5, 0.0, 1.2, 0.0, 0.9, 0.0)
+_CALM = 200
+"""Ticks after which an arm has come to rest, and is known to."""
 _TICKS = 100_000
 _TICKS_OF_TWO = 15_000
 
@@ -81,6 +83,49 @@ class Faults(RuleBasedStateMachine):
         arms = self.config.arms
         self.operator.clutches = [*values, *[values[-1]] * arms][:arms]
 
+    def _mend(self) -> None:
+        """Have nothing in the way of a fresh press."""
+        self.operator.enabled = self.operator.tracked = self.operator.robot_known = True
+        self.operator.robot_age_s = 0.0
+        self.operator.head = np.eye(4)
+        judge = self.operator.judge
+        self.operator.robot = np.clip(self.operator.robot, judge.lower, judge.upper)
+
+    def _rest(self) -> None:
+        """End the session, let the arm come to rest, and allow another session."""
+        self._press(0.0)
+        self.operator.enabled = False
+        self.operator.rest(_CALM)
+        self.operator.enabled = True
+
+    def _refused(self, why: Reason) -> None:
+        """Press afresh, in vain."""
+        self._press(1.0)
+        command = self.operator.tick()
+        assert command.state is not State.ENGAGED
+        assert command.reason is why
+        self._press(0.0)
+        self.operator.rest(1)
+        self._count(_CALM + 2)
+
+    @rule(joint=st.integers(0, 6))
+    def press_while_the_robot_moves(self, joint) -> None:
+        self._mend()
+        self._rest()
+        judge = self.operator.judge
+        inward = 0.5 * (judge.lower + judge.upper)[joint] - self.operator.robot[joint]
+        self.operator.robot[joint] += np.copysign(0.01, inward)
+        self._refused(Reason.ROBOT_MOVES)
+
+    @rule(joint=st.integers(0, 6))
+    def press_beyond_the_limits(self, joint) -> None:
+        self._mend()
+        self._rest()
+        self.operator.robot[joint] = self.operator.judge.upper[joint] + 0.05
+        self.operator.rest(_CALM)
+        self._refused(Reason.LIMIT_VIOLATION)
+        self._mend()
+
     @rule(velocity=vectors, turn=vectors, ticks=lengths)
     def work(self, velocity, turn, ticks) -> None:
         self.operator.move(velocity, turn, ticks)
@@ -106,11 +151,7 @@ class Faults(RuleBasedStateMachine):
 
     @rule(velocity=vectors, ticks=lengths)
     def begin_anew(self, velocity, ticks) -> None:
-        self.operator.enabled = self.operator.tracked = self.operator.robot_known = True
-        self.operator.robot_age_s = 0.0
-        self.operator.head = np.eye(4)
-        judge = self.operator.judge
-        self.operator.robot = np.clip(self.operator.robot, judge.lower, judge.upper)
+        self._mend()
         command = self.operator.engage()
         assert command.state is State.ENGAGED
         self.operator.move(velocity, velocity, ticks)
