@@ -23,7 +23,7 @@ from vr_ik.config import replace
 from vr_ik.errors import VrIkError
 from vr_ik.math.rotations import exp_rotation, log_rotation
 from vr_ik.teleop.arm_step import ArmStep
-from vr_ik.teleop.barriers import pair_distances
+from vr_ik.teleop.collision import distances_at
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.session import TeleopSession
 from vr_ik.teleop.types import State
@@ -162,19 +162,7 @@ def test_parts_keep_their_distance_from_each_other() -> None:
     operator.engage()
     arm = arm_of(operator)
     commands = np.array(violently(operator, 2))
-    model, tree = arm.collisions, arm.arm.model.tree
-    distances = np.empty((len(commands), len(model.pairs)))
-    pair_distances(
-        tree.body_ints,
-        tree.body_floats,
-        model.bodies,
-        model.capsules,
-        model.pairs,
-        commands,
-        np.empty((len(tree.body_ints), 12)),
-        np.empty((len(model.bodies), 6)),
-        distances,
-    )
+    distances = distances_at(arm.collisions, arm.arm, arm.collisions.pairs, commands)
     assert distances.min() >= 0.03
     assert distances.min() < 0.05, 'they were never near each other'
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from vr_ik.solvers.base import make_solver
 from vr_ik.teleop.arm_step import ArmStep
-from vr_ik.teleop.barriers import pair_distances
+from vr_ik.teleop.collision import distances_at
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.types import Array, Task
 
@@ -91,17 +91,5 @@ def _solve(arm: ArmStep, q: Array, paths: Array) -> tuple[Array, Array]:
 
 def _apart(config: TeleopConfig, arm: ArmStep, joints: Array) -> Array:
     """Tell for each configuration whether all parts are well apart."""
-    tree, model = arm.arm.model.tree, arm.collisions
-    distances = np.empty((len(joints), len(model.pairs)))
-    pair_distances(
-        tree.body_ints,
-        tree.body_floats,
-        model.bodies,
-        model.capsules,
-        model.pairs,
-        joints,
-        np.empty((len(tree.body_ints), 12)),
-        np.empty((len(model.bodies), 6)),
-        distances,
-    )
+    distances = distances_at(arm.collisions, arm.arm, arm.collisions.pairs, joints)
     return np.asarray(distances.min(axis=1, initial=np.inf) > config.self_distance_m + _SOFT_M)

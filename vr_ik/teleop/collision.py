@@ -132,8 +132,15 @@ def sampled_distances(model: CollisionModel, arm: ArmModel, pairs: Ints) -> Arra
     """Return the distances (samples, pairs) of capsules in poses all over the joints' ranges."""
     rng = np.random.default_rng(_SEED)
     configurations = np.array([arm.model.random(rng) for _ in range(_SAMPLES)])
+    return distances_at(model, arm, pairs, configurations)
+
+
+def distances_at(
+    model: CollisionModel, arm: ArmModel, pairs: Ints, configurations: Array
+) -> Array:
+    """Return the distances (configurations, pairs) [m] of capsules."""
     tree = arm.model.tree
-    distances = np.empty((_SAMPLES, len(pairs)))
+    distances = np.empty((len(configurations), len(pairs)))
     pair_distances(
         tree.body_ints,
         tree.body_floats,
