@@ -23,7 +23,8 @@ from demo_support import command, environment, PATIENCE_S
 
 def test_the_robot_follows_the_simulated_operator_within_all_limits(tmp_path):
     file = tmp_path / 'figures.json'
-    arguments = ('--seconds', '6', '--no-viewer', '--json', str(file))
+    # Long enough that no loss or jump of the device, nor the time after it, takes up all of it.
+    arguments = ('--seconds', '15', '--no-viewer', '--json', str(file))
     run = subprocess.run(
         command('teleop-demo', *arguments),
         env=environment(),
@@ -36,7 +37,7 @@ def test_the_robot_follows_the_simulated_operator_within_all_limits(tmp_path):
     figures = json.loads(file.read_text())
     assert figures['limit_violations'] == {'position': 0, 'velocity': 0, 'acceleration': 0}
     assert figures['commands'] > 0
-    assert figures['seconds'] >= 6.0
+    assert figures['seconds'] >= 15.0
     # Generous, for a busy machine: a robot that does not follow is decimetres away.
     for key, most in (('tracking_error_mm', 20.0), ('tracking_error_deg', 5.0)):
         assert set(figures[key]) == {'mean', 'p95'}
