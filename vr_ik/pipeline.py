@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from vr_ik import registry
+from vr_ik import frame_kernels, registry
 from vr_ik.body.human import human_urdf
 from vr_ik.body.mounts import Mount
 from vr_ik.body.posture import PosturePull, start_postures
@@ -83,7 +83,7 @@ class Pipeline:
         self.mounts = _mounts_in_use(config, calibration, self.model)
         self.roles = tuple(self.mounts)
         """Devices that are followed where present, in the order of the solver's tasks."""
-        self._stand_ins = StandIns(calibration, self.model, config.heading)
+        self._stand_ins = StandIns(calibration, self.model, config.heading, self.roles)
         mounts = [*self.mounts.values(), *self._stand_ins.mounts.values()]
         weights = np.array((config.position_weight, config.orientation_weight))
         factors = config.weight_factors()
@@ -145,59 +145,43 @@ class Pipeline:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""
         if self._seconds_since(frame.stamp_ns) > _LONGEST_PAUSE_S:
             self.reset()
+        seconds = self._seconds_since(frame.stamp_ns)
         self._cleaner.clean(frame, self.targets, self.confidence)
-        if not self.confidence.any():
+        if not frame_kernels.weigh(self.confidence, self._full_weights, self._solver.weights):
             still = np.zeros(self.model.nv)
             return Solution(frame.stamp_ns, self._q, still, Status.FAILED, {}, 0, 0.0)
         if self._smoother is not None:
-            seconds = self._seconds_since(frame.stamp_ns)
             self._smoother.smooth(seconds, self.confidence, self.targets)
-        devices = len(self.roles)
-        self._solver.weights[:devices] = self.confidence[:, None] * self._full_weights
-        self._stand_in(frame.stamp_ns)
-        self._set_posture(frame.stamp_ns)
+        self._stand_in(seconds)
+        self._set_posture(seconds)
         if self._stamp_ns is None:
             self._q = self._wanted_q = self._standing_start()
         started = time.perf_counter()
         result = self._solver.solve(self._wanted_q, self._targets)
         self._wanted_q = result.q.copy()
-        off_m = result.position_errors[:devices] * self.confidence
-        self._is_astray = bool((off_m > _ASTRAY_M).any())
-        result = self._limited(result, frame.stamp_ns)
+        self._is_astray = frame_kernels.is_astray(self.confidence, result.position_errors)
+        result = self._limited(result, seconds)
         solve_time_s = time.perf_counter() - started
-        q = result.q
-        velocity = self._velocity(q, frame.stamp_ns)
+        q, velocity = result.q, np.zeros(self.model.nv)
+        if seconds > 0.0:
+            velocity = self.model.difference(self._q, q) / seconds
         self._q, self._stamp_ns = q, frame.stamp_ns
-        errors = {
-            role: float(error)
-            for role, error, known in zip(
-                self.roles, result.position_errors, self.confidence > 0.0, strict=False
-            )
-            if known
-        }
+        errors = self._errors(result)
         return Solution(
             frame.stamp_ns, q, velocity, result.status, errors, result.iterations, solve_time_s
         )
 
-    def _stand_in(self, stamp_ns: int) -> None:
+    def _stand_in(self, seconds: float) -> None:
         """Set the targets of what is not tracked and yet known to be so or so."""
-        known = zip(self.roles, self.targets, self.confidence, strict=True)
-        seen = {role: target for role, target, confidence in known if confidence > 0.0}
         root_at = None if self._stamp_ns is None else self._q[:3]
         rest = slice(len(self.roles), None)
-        self._stand_ins.fill(
-            seen,
-            root_at,
-            self._seconds_since(stamp_ns),
-            self._targets[rest],
-            self._solver.weights[rest],
-        )
+        targets, weights = self._targets[rest], self._solver.weights[rest]
+        self._stand_ins.fill(self.targets, self.confidence, root_at, seconds, targets, weights)
 
-    def _set_posture(self, stamp_ns: int) -> None:
+    def _set_posture(self, seconds: float) -> None:
         """Say where joints go that devices leave free; a pose that is far off is left quickly."""
         if self._posture_pull is None:
             return
-        seconds = self._seconds_since(stamp_ns)
         if seconds > 0.0 and not self._is_astray:
             self._posture_pull.from_pose(self._wanted_q, seconds)
         else:
@@ -232,22 +216,19 @@ class Pipeline:
             result = self._solver.solve(result.q, self._targets)
         return result
 
-    def _limited(self, result: SolveResult, stamp_ns: int) -> SolveResult:
+    def _limited(self, result: SolveResult, seconds: float) -> SolveResult:
         """Return the solution with no joint faster than a body's."""
         lost = None
-        seen = self.confidence > 0.0
-        self._known |= seen
-        if (self._known != seen).any():
+        if frame_kernels.note_seen(self.confidence, self._known):
             lost = np.zeros(len(self._targets), bool)
-            lost[: len(self.roles)] = self._known & ~seen
-        seconds = self._seconds_since(stamp_ns)
+            lost[: len(self.roles)] = self._known & ~(self.confidence > 0.0)
         return self._speed_limit.apply(result, self._targets, self._q, seconds, lost)
 
-    def _velocity(self, q: Array, stamp_ns: int) -> Array:
-        seconds = self._seconds_since(stamp_ns)
-        if seconds <= 0.0:
-            return np.zeros(self.model.nv)
-        return self.model.difference(self._q, q) / seconds
+    def _errors(self, result: SolveResult) -> dict[str, float]:
+        """Return how far each device in use is from where the body puts it [m]."""
+        errors_m = result.position_errors[: len(self.roles)].tolist()
+        seen = zip(self.roles, errors_m, self.confidence.tolist(), strict=True)
+        return {role: error_m for role, error_m, confidence in seen if confidence > 0.0}
 
     def _seconds_since(self, stamp_ns: int) -> float:
         """Return the time from the last solved frame to this one; 0 where there is none."""
@@ -259,7 +240,6 @@ class Pipeline:
 _GAIN_TOLERANCE = 1e-3
 
 _FIRST_SOLVES = 5
-_ASTRAY_M = 0.03
 # After a longer silence the body may be anywhere: it is looked for anew, not moved there slowly.
 _LONGEST_PAUSE_S = 1.0
 

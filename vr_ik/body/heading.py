@@ -23,8 +23,7 @@ count for nothing, and the sum is followed with a time constant instead of by ca
 
 import math
 
-import numpy as np
-
+from vr_ik.kinematics.compiled import kernel
 from vr_ik.types import Array
 
 _FOLLOW_S = 0.4
@@ -34,6 +33,7 @@ _FARTHEST = math.radians(50.0)
 """A neck turns no farther: the trunk comes along at once."""
 _LEVEL = 0.2
 """Least level part of the headset's forward axis that tells a direction."""
+_FULL_TURN = 2.0 * math.pi
 
 
 class Heading:
@@ -41,36 +41,55 @@ class Heading:
 
     def __init__(self) -> None:
         """Start with none."""
-        self._yaw: float | None = None
+        self._yaw = math.nan
 
     def reset(self) -> None:
         """Forget the past."""
-        self._yaw = None
+        self._yaw = math.nan
 
     def follow(self, head: Array, hands: tuple[Array, Array] | None, seconds: float) -> float:
         """Return the yaw [rad], from pose_world_from_hmd and those of left and right hand."""
-        forward = look_direction(head)
-        if hands is not None:
-            across = (hands[0] - hands[1])[:2, 3]
-            normal = np.array([across[1], -across[0]])
-            seen = float(normal @ forward)
-            if seen > 0.0:
-                forward = forward + min(seen / _FULL_SPAN_M, 1.0) * normal / np.linalg.norm(normal)
-        yaw = math.atan2(forward[1], forward[0])
-        if self._yaw is None or seconds <= 0.0:
-            self._yaw = yaw
-        else:
-            turn = math.remainder(yaw - self._yaw, 2.0 * math.pi)
-            self._yaw += turn * seconds / (_FOLLOW_S + seconds)
-            behind = math.remainder(yaw - self._yaw, 2.0 * math.pi)
-            self._yaw += behind - max(-_FARTHEST, min(behind, _FARTHEST))
+        # Hands in one place say nothing.
+        left, right = hands or (head, head)
+        self._yaw = float(_followed(self._yaw, seconds, _direction(head, left, right)))
         return self._yaw
 
 
-def look_direction(head: Array) -> Array:
-    """Return the level unit vector (2,) in which pose_world_from_hmd looks."""
-    look = head[:2, 0]
-    if math.hypot(*look) < _LEVEL:
+@kernel
+def look_direction(head: Array) -> tuple[float, float]:
+    """Return the level unit vector in which pose_world_from_hmd looks."""
+    x, y = head[0, 0], head[1, 0]
+    if math.hypot(x, y) < _LEVEL:
         # Looking straight down or up: what was forward now points up or down.
-        look = head[:2, 2] if head[2, 0] < 0.0 else -head[:2, 2]
-    return np.asarray(look / max(math.hypot(*look), 1e-9))
+        sign = 1.0 if head[2, 0] < 0.0 else -1.0
+        x, y = sign * head[0, 2], sign * head[1, 2]
+    length = max(math.hypot(x, y), 1e-9)
+    return x / length, y / length
+
+
+@kernel
+def _direction(head: Array, left: Array, right: Array) -> float:
+    """Return the yaw [rad] that head and hands tell now."""
+    x, y = look_direction(head)
+    normal_x, normal_y = left[1, 3] - right[1, 3], right[0, 3] - left[0, 3]
+    seen = normal_x * x + normal_y * y
+    if seen > 0.0:
+        weight = min(seen / _FULL_SPAN_M, 1.0) / math.hypot(normal_x, normal_y)
+        x, y = x + weight * normal_x, y + weight * normal_y
+    return math.atan2(y, x)
+
+
+@kernel
+def _followed(yaw: float, seconds: float, now: float) -> float:
+    """Return the yaw [rad] so many seconds after it was `yaw` (NaN: unknown), told `now`."""
+    if math.isnan(yaw) or seconds <= 0.0:
+        return now
+    yaw += _remainder(now - yaw) * seconds / (_FOLLOW_S + seconds)
+    behind = _remainder(now - yaw)
+    return yaw + behind - max(-_FARTHEST, min(behind, _FARTHEST))
+
+
+@kernel
+def _remainder(angle: float) -> float:
+    """Return the angle within half a turn of zero."""
+    return angle - _FULL_TURN * math.floor(angle / _FULL_TURN + 0.5)

@@ -19,6 +19,7 @@ import math
 import numpy as np
 
 from vr_ik.body.human import T_POSE
+from vr_ik.kinematics.compiled import kernel
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers.base import PostureSolver
 from vr_ik.types import Array
@@ -86,10 +87,30 @@ class PosturePull:
     def from_pose(self, q: Array, seconds: float) -> None:
         """Pull to it from a pose so many seconds ago, by the same share in the same time."""
         inertia = _PERSISTENCE_S / max(seconds, 1e-4)
-        towards = 1.0 / (1.0 + inertia)
         before = q[self._first_q :]
-        self._solver.posture[:] = before + towards * (self._rest - before)
-        self._solver.posture_weights[:] = (1.0 + inertia) * self._weights
+        _pull(
+            inertia,
+            before,
+            self._rest,
+            self._weights,
+            self._solver.posture,
+            self._solver.posture_weights,
+        )
+
+
+@kernel
+def _pull(
+    inertia: float,
+    before: Array,
+    rest: Array,
+    stiffness: Array,
+    posture: Array,
+    posture_weights: Array,
+) -> None:
+    """Write rest positions between a pose and the posture, and the pull to both together."""
+    for j in range(rest.shape[0]):
+        posture[j] = before[j] + (rest[j] - before[j]) / (1.0 + inertia)
+        posture_weights[j] = (1.0 + inertia) * stiffness[j]
 
 
 def start_postures(model: RobotModel) -> list[Array]:

@@ -24,8 +24,9 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vr_ik.kinematics.compiled import allocating_kernel
+from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.types import Array
 
 _UNKNOWN = -1.0
@@ -65,12 +66,12 @@ class OneEuro:
         )
         self._poses = np.tile(np.eye(4), (devices, 1, 1))
         self._speeds = np.full((devices, 2), _UNKNOWN)
-        self._known = np.zeros(devices)
-        _smooth(self._settings, 0.01, self._known, self._poses, self._speeds, self._poses.copy())
+        self._known = np.zeros(devices, bool)
+        self.smooth(0.01, np.zeros(devices), self._poses.copy())
 
     def reset(self) -> None:
         """Forget the past."""
-        self._known[:] = 0.0
+        self._known[:] = False
 
     def take_over(
         self, before: 'OneEuro', rows: Sequence[int], rows_before: Sequence[int]
@@ -82,34 +83,38 @@ class OneEuro:
 
     def smooth(self, seconds: float, confidence: Array, poses: Array) -> None:
         """Smooth poses (n, 4, 4), so many seconds after the last; unknown devices are let go."""
-        self._known *= confidence > 0.0
-        _smooth(self._settings, seconds, self._known, self._poses, self._speeds, poses)
-        self._known[:] = confidence > 0.0
+        _smooth(self._settings, seconds, confidence, self._known, self._poses, self._speeds, poses)
 
 
-@allocating_kernel
+@inlined_kernel
 def _share(cutoff_hz: float, seconds: float) -> float:
     """Return the share of a new value in the exponential mean."""
     step = 2.0 * math.pi * cutoff_hz * seconds
     return step / (1.0 + step)
 
 
-@allocating_kernel
+@kernel
 def _smooth(
-    settings: Array, seconds: float, known: Array, last: Array, speeds: Array, poses: Array
+    settings: Array,
+    seconds: float,
+    confidence: Array,
+    known: NDArray[np.bool_],
+    last: Array,
+    speeds: Array,
+    poses: Array,
 ) -> None:
-    """Replace the poses of known devices by smoothed ones, and remember them."""
-    turn = np.empty(3)
+    """Replace the poses of devices that were known by smoothed ones, and remember them."""
     for i in range(poses.shape[0]):
-        if known[i] == 0.0 or seconds <= 0.0:
+        was_known, known[i] = known[i], confidence[i] > 0.0
+        if not was_known or not known[i] or seconds <= 0.0:
             speeds[i, 0] = _UNKNOWN
             speeds[i, 1] = _UNKNOWN
-            last[i] = poses[i]
+            _copy(poses[i], last[i])
             continue
         distance = 0.0
         for k in range(3):
             distance += (poses[i, k, 3] - last[i, k, 3]) ** 2
-        angle = _turn(last[i], poses[i], turn)
+        angle, axis = _turn(last[i], poses[i])
         # A device that is seen in motion first must not be taken for one at rest.
         of_speed = _share(settings[3], seconds) if speeds[i, 0] != _UNKNOWN else 1.0
         speeds[i, 0] += of_speed * (math.sqrt(distance) / seconds - speeds[i, 0])
@@ -117,33 +122,41 @@ def _smooth(
         share = _share(settings[0] + settings[1] * speeds[i, 0], seconds)
         for k in range(3):
             last[i, k, 3] += share * (poses[i, k, 3] - last[i, k, 3])
-        _turn_by(last[i], turn, _share(settings[0] + settings[2] * speeds[i, 1], seconds) * angle)
-        poses[i] = last[i]
+        _turn_by(last[i], axis, _share(settings[0] + settings[2] * speeds[i, 1], seconds) * angle)
+        _copy(last[i], poses[i])
 
 
-@allocating_kernel
-def _turn(before: Array, after: Array, axis: Array) -> float:
-    """Write the unit axis, in the world, of the turn from pose to pose; return its angle."""
-    m = np.empty((3, 3))
-    for r in range(3):
-        for c in range(3):
-            m[r, c] = 0.0
-            for k in range(3):
-                m[r, c] += after[r, k] * before[c, k]
-    axis[0] = m[2, 1] - m[1, 2]
-    axis[1] = m[0, 2] - m[2, 0]
-    axis[2] = m[1, 0] - m[0, 1]
-    sine = math.sqrt(axis[0] ** 2 + axis[1] ** 2 + axis[2] ** 2)
+@inlined_kernel
+def _copy(pose: Array, into: Array) -> None:
+    for r in range(4):
+        for c in range(4):
+            into[r, c] = pose[r, c]
+
+
+@inlined_kernel
+def _turned(before: Array, after: Array, r: int, c: int) -> float:
+    """Return an element of the rotation, in the world, from pose to pose."""
+    return after[r, 0] * before[c, 0] + after[r, 1] * before[c, 1] + after[r, 2] * before[c, 2]
+
+
+@inlined_kernel
+def _turn(before: Array, after: Array) -> tuple[float, tuple[float, float, float]]:
+    """Return the angle of the turn from pose to pose, and its unit axis in the world."""
+    x = _turned(before, after, 2, 1) - _turned(before, after, 1, 2)
+    y = _turned(before, after, 0, 2) - _turned(before, after, 2, 0)
+    z = _turned(before, after, 1, 0) - _turned(before, after, 0, 1)
+    sine = math.sqrt(x * x + y * y + z * z)
     # Half a turn has no axis to go by; from one frame to the next it does not happen.
     if sine < 1e-12:
-        return 0.0
-    for k in range(3):
-        axis[k] /= sine
-    return math.atan2(sine, m[0, 0] + m[1, 1] + m[2, 2] - 1.0)
+        return 0.0, (0.0, 0.0, 0.0)
+    trace = 0.0
+    for r in range(3):
+        trace += _turned(before, after, r, r)
+    return math.atan2(sine, trace - 1.0), (x / sine, y / sine, z / sine)
 
 
-@allocating_kernel
-def _turn_by(pose: Array, axis: Array, angle: float) -> None:
+@inlined_kernel
+def _turn_by(pose: Array, axis: tuple[float, float, float], angle: float) -> None:
     """Turn a pose about an axis of the world through its own origin (Rodrigues)."""
     sine, versine = math.sin(angle), 1.0 - math.cos(angle)
     for c in range(3):

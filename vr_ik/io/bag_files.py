@@ -25,17 +25,16 @@ import re
 import struct
 import tempfile
 from types import TracebackType
-from typing import Any
 
 from rosbags.rosbag2.storage_mcap import DECOMPRESSORS
 import yaml
 
 from vr_ik.errors import VrIkError
+from vr_ik.io.bag_metadata import METADATA, read_metadata
 from vr_ik.io.bag_topics import Messages, Topic
 from vr_ik.io.mcap_file import McapFile
 from vr_ik.io.sqlite_file import SqliteFile
 
-METADATA = 'metadata.yaml'
 _STORAGES = ('.mcap', '.db3')
 _COMPRESSED = '.zstd'
 _ENCODING = 'cdr'
@@ -139,7 +138,7 @@ class Bag:
         if not self.path.is_dir():
             return [self.path]
         try:
-            described = _described(self.path)
+            described = read_metadata(self.path)
             names = [Path(name).name for name in described['relative_file_paths']]
             mode = str(described.get('compression_mode', ''))
             self._messages_compressed = mode.upper() == 'MESSAGE'
@@ -183,11 +182,6 @@ def _check(log_ns: object, data: object) -> None:
         raise VrIkError('the contents are no bytes')
     if type(log_ns) is not int or not 0 <= log_ns <= _LAST_NS:
         raise VrIkError('the time of recording is none')
-
-
-def _described(folder: Path) -> dict[str, Any]:
-    content = yaml.safe_load((folder / METADATA).read_text(encoding='utf-8'))
-    return dict(content['rosbag2_bagfile_information'])
 
 
 def _is_storage(path: Path) -> bool:

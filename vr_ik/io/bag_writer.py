@@ -22,13 +22,20 @@ import struct
 import tempfile
 from types import TracebackType
 
-from rosbags.interfaces import Connection, MessageDefinitionFormat
+from rosbags.interfaces import (
+    Connection,
+    ConnectionExtRosbag2,
+    MessageDefinition,
+    MessageDefinitionFormat,
+)
 from rosbags.interfaces.typing import Typesdict
-from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.rosbag2 import CompressionMode
 from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.typesys import get_types_from_idl, get_types_from_msg, get_typestore, Stores
+from rosbags.typesys.store import Typestore
 
 from vr_ik.errors import VrIkError
+from vr_ik.io.bag_metadata import bag_metadata, METADATA, qos_text, VERSION
 from vr_ik.io.bag_topics import Topic, typestore
 
 _MESSAGE_HEAD = struct.Struct('<BQHIQQ')
@@ -42,41 +49,30 @@ class _QuickMcap(McapWriter):
     That makes a sixth of its time: a solved frame is three messages.
     """
 
-    def write(self, connection: Connection, timestamp: int, data: bytes | memoryview) -> None:
-        """Write a message."""
-        chunk, number = self.chunk, connection.id
-        at = chunk.bio.tell()
-        chunk.msgs[number].append((timestamp, at))
-        self.channel_stats[number] += 1
-        if timestamp < chunk.message_start_time:
-            chunk.message_start_time = timestamp
-            self.message_start_time = min(timestamp, self.message_start_time)
-        if timestamp > chunk.message_end_time:
-            chunk.message_end_time = timestamp
-            self.message_end_time = max(timestamp, self.message_end_time)
-        size = len(data)
+    def append(self, number: int, log_ns: int, data: bytes | memoryview) -> None:
+        """Write a message of the connection with this number."""
+        chunk = self.chunk
+        at, size = chunk.bio.tell(), len(data)
+        chunk.msgs[number].append((log_ns, at))
+        if log_ns < chunk.message_start_time:
+            chunk.message_start_time = log_ns
+        if log_ns > chunk.message_end_time:
+            chunk.message_end_time = log_ns
         chunk.bio.write(
-            _MESSAGE_HEAD.pack(_MESSAGE, size + _HEAD_BYTES, number, 0, timestamp, timestamp)
+            _MESSAGE_HEAD.pack(_MESSAGE, size + _HEAD_BYTES, number, 0, log_ns, log_ns)
         )
         chunk.bio.write(data)
         if at + size > _CHUNK_BYTES:
             self.close_chunk()
 
-
-class _QuickWriter(Writer):
-    """The writer of `rosbags` on it, which leaves checks of every message to `BagWriter`."""
-
-    STORAGE_PLUGINS = {StoragePlugin.MCAP: _QuickMcap}
-
-    def write(self, connection: Connection, timestamp: int, data: bytes | memoryview) -> None:
-        """Write a message."""
-        assert self.storage is not None
-        self.storage.write(connection, timestamp, data)
-        self.counts[connection.id] += 1
-        if timestamp < self.min_timestamp:
-            self.min_timestamp = timestamp
-        if timestamp > self.max_timestamp:
-            self.max_timestamp = timestamp
+    def close_chunk(self) -> None:
+        """Write the pending chunk; what is counted over messages is counted here."""
+        chunk = self.chunk
+        for number, messages in chunk.msgs.items():
+            self.channel_stats[number] += len(messages)
+        self.message_start_time = min(self.message_start_time, chunk.message_start_time)
+        self.message_end_time = max(self.message_end_time, chunk.message_end_time)
+        super().close_chunk()
 
 
 class BagWriter:
@@ -89,20 +85,23 @@ class BagWriter:
         """Begin a bag; raise `VrIkError` where there is something in its place already."""
         check_free(path)
         self._path = path
-        self._connections: dict[int, tuple[Topic, Connection]] = {}
+        self._numbers: dict[int, int] = {}
+        """Of connections, by the identity of topics."""
+        self._topics: list[Topic] = []
+        """One object of each: what an identity stands for must not go."""
+        self._connections: list[Connection] = []
         try:
             # A folder of its own beside the place: a file in it has the bag's name already.
             self._folder = Path(tempfile.mkdtemp(prefix=f'.{path.name}-', dir=path.parent))
         except OSError as error:
             raise _not_written(path, error) from error
-        self._writer = _QuickWriter(
-            self._folder / path.name, version=9, storage_plugin=StoragePlugin.MCAP
-        )
 
     def __enter__(self) -> 'BagWriter':
         """Open the bag."""
+        bag = self._folder / self._path.name
         try:
-            self._writer.open()
+            bag.mkdir(mode=0o755)
+            self._storage = _QuickMcap(bag, CompressionMode.NONE)
         except OSError as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise _not_written(self._path, error) from error
@@ -117,11 +116,11 @@ class BagWriter:
         """Put the bag into its place, or leave nothing behind."""
         try:
             if error is None:
-                self._writer.close()
+                self._close()
                 check_free(self._path)
                 (self._folder / self._path.name).rename(self._path)
             else:
-                self._writer.abort()
+                self._storage.abort()
         except OSError as failure:
             raise _not_written(self._path, failure) from failure
         finally:
@@ -132,33 +131,56 @@ class BagWriter:
     def write(self, topic: Topic, log_ns: int, data: bytes | memoryview) -> None:
         """Append a message."""
         # By identity: topics are long to compare, and each is one object nearly always.
-        known = self._connections.get(id(topic))
-        connection = self._add(topic) if known is None else known[1]
-        self._writer.write(connection, log_ns, data)
+        number = self._numbers.get(id(topic))
+        if number is None:
+            number = self._add(topic)
+        self._storage.append(number, log_ns, data)
 
     def add(self, topic: Topic) -> None:
         """Have a topic in the bag, with messages or without."""
-        if id(topic) not in self._connections:
+        if id(topic) not in self._numbers:
             self._add(topic)
 
-    def _add(self, topic: Topic) -> Connection:
-        described = (topic.name, topic.type, topic.encoding, topic.qos)
-        for other, known in self._connections.values():
-            if (other.name, other.type, other.encoding, other.qos) == described:
-                connection = known
-                break
-        else:
-            text, type_hash = _definition(topic)
-            connection = self._writer.add_connection(
-                topic.name,
-                topic.type,
-                msgdef=text,
-                rihs01=type_hash,
-                serialization_format=topic.encoding,
-                offered_qos_profiles=topic.qos,
-            )
-        self._connections[id(topic)] = topic, connection
-        return connection
+    def _add(self, topic: Topic) -> int:
+        """Return the number of a topic's connection, which is new unless its equal is there."""
+        extension = ConnectionExtRosbag2(topic.encoding, list(topic.qos))
+        described = topic.name, topic.type, extension
+        known = [(other.topic, other.msgtype, other.ext) for other in self._connections]
+        if described not in known:
+            self._connect(topic, extension)
+            known.append(described)
+        number = known.index(described) + 1
+        self._numbers[id(topic)] = number
+        self._topics.append(topic)
+        return number
+
+    def _connect(self, topic: Topic, extension: ConnectionExtRosbag2) -> None:
+        text, type_hash = _definition(topic)
+        connection = Connection(
+            len(self._connections) + 1,
+            topic.name,
+            topic.type,
+            MessageDefinition(MessageDefinitionFormat.MSG, text),
+            type_hash,
+            0,
+            extension,
+            self,
+        )
+        if topic.type not in {other.msgtype for other in self._connections}:
+            self._storage.add_msgtype(connection)
+        self._storage.add_connection(connection, qos_text(topic.qos))
+        self._connections.append(connection)
+
+    def _close(self) -> None:
+        """Write what is left, the index, and the description that goes with the file."""
+        storage = self._storage
+        if storage.chunk.bio.tell():
+            storage.close_chunk()
+        counts = storage.channel_stats
+        times_ns = storage.message_start_time, storage.message_end_time
+        in_file, beside_it = bag_metadata(storage.path.name, self._connections, counts, times_ns)
+        storage.close(VERSION, in_file)
+        storage.path.with_name(METADATA).write_text(beside_it, encoding='utf-8')
 
 
 def check_free(path: Path) -> None:
@@ -205,13 +227,20 @@ def _types(topic: Topic) -> Typesdict:
 
 def _generated(type_: str, types: Typesdict) -> tuple[str, str]:
     """Return definition and hash of a type, by its own types and those of ROS 2."""
-    store = get_typestore(Stores.EMPTY)
-    store.register({**typestore().fielddefs, **types})
+    store = _store({**typestore().fielddefs, **types})
     return store.generate_msgdef(type_, ros_version=2)[0], store.hash_rihs01(type_)
 
 
 def _hash(type_: str, types: Typesdict) -> str:
     """Return the hash of a type that is described in full."""
+    return _store(types).hash_rihs01(type_)
+
+
+def _store(types: Typesdict) -> Typestore:
+    """Return a store with these types: to make one takes long, and most are those of ROS 2."""
+    known = typestore()
+    if all(known.fielddefs.get(name) == fields for name, fields in types.items()):
+        return known
     store = get_typestore(Stores.EMPTY)
     store.register(types)
-    return store.hash_rihs01(type_)
+    return store

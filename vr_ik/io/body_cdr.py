@@ -55,8 +55,7 @@ class JointStateEncoder:
 
     def encode(self, stamp_ns: int, positions: Array, velocities: Array) -> bytes:
         """Return a JointState in little endian CDR [rad, rad/s, m, m/s]."""
-        stamp = divmod(stamp_ns, 1_000_000_000)
-        self._message.ints[self._stamp_at : self._stamp_at + 2] = stamp
+        self._message.stamp(self._stamp_at, stamp_ns)
         self._positions[:] = positions
         self._velocities[:] = velocities
         return self._message.bytes()

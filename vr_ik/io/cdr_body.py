@@ -44,6 +44,10 @@ class CdrMessage:
         self.ints: NDArray[np.int32] = self.doubles.view('<i4')
         """The body as int32: index = offset / 4."""
 
+    def stamp(self, at: int, stamp_ns: int) -> None:
+        """Write seconds and nanoseconds at an index of `ints`."""
+        self.ints[at], self.ints[at + 1] = divmod(stamp_ns, 1_000_000_000)
+
     def bytes(self) -> bytes:
         """Return a copy of the message, its encoding included."""
         return self._bytes.tobytes()

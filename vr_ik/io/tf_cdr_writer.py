@@ -70,9 +70,8 @@ class TransformsLayout:
             body.add_string(child)
             numbers_at.append(body.reserve(_NUMBERS_SIZE, 8))
         self._message = body.message()
-        self._stamps_at = np.array(stamps_at, np.int64) // 4
+        self._stamps_at = [at // 4 for at in stamps_at]
         self._numbers_at = np.array(numbers_at, np.int64) // 8
-        self._first_at = numbers_at[0] // 8 if numbers_at else 0
 
     def fill(self, stamp_ns: int, poses: Array) -> bytes:
         """Return the bytes with a stamp and (n, 4, 4) poses."""
@@ -83,15 +82,13 @@ class TransformsLayout:
     def fill_first(self, stamp_ns: int, numbers: Array) -> bytes:
         """Return the bytes of a single transform with x y z [m], qx qy qz qw."""
         self._stamp(stamp_ns)
-        at = self._first_at
+        at = self._numbers_at[0]
         self._message.doubles[at : at + 7] = numbers
         return self._message.bytes()
 
     def _stamp(self, stamp_ns: int) -> None:
-        seconds, nanoseconds = divmod(stamp_ns, 1_000_000_000)
-        ints = self._message.ints
-        ints[self._stamps_at] = seconds
-        ints[self._stamps_at + 1] = nanoseconds
+        for at in self._stamps_at:
+            self._message.stamp(at, stamp_ns)
 
 
 @allocating_kernel

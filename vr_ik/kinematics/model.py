@@ -21,17 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from vr_ik.errors import UnknownNameError, VrIkError
-from vr_ik.kinematics import kernels
+from vr_ik.kinematics import kernels, tangent
 from vr_ik.kinematics.tasks import cost_derivatives, PackedTasks
 from vr_ik.kinematics.tree import build_tree, Placement, Tree
 from vr_ik.kinematics.urdf import Joint, read_urdf, Urdf
-from vr_ik.math.rotations import (
-    exp_quaternion,
-    log_quaternion,
-    matrix_from_quaternion,
-    multiply_quaternions,
-    quaternion_from_matrix,
-)
+from vr_ik.math.rotations import quaternion_from_matrix
 from vr_ik.types import Array, Task
 
 
@@ -186,23 +180,11 @@ class RobotModel:
 
     def integrate(self, q: Array, v: Array) -> Array:
         """Return q moved by the tangent vector v."""
-        moved = self.checked(q).copy()
-        moved[self.first_q :] += v[self.first_v :]
-        if self.floating_base:
-            moved[:3] += matrix_from_quaternion(q[3:7]) @ v[:3]
-            moved[3:7] = multiply_quaternions(q[3:7], exp_quaternion(v[3:6]))
-            moved[3:7] /= np.linalg.norm(moved[3:7])
-        return moved
+        return tangent.integrate(self.checked(q), np.ascontiguousarray(v, np.float64))
 
     def difference(self, q_from: Array, q_to: Array) -> Array:
         """Return the tangent vector v with integrate(q_from, v) = q_to."""
-        v = np.empty(self.nv)
-        v[self.first_v :] = q_to[self.first_q :] - q_from[self.first_q :]
-        if self.floating_base:
-            v[:3] = matrix_from_quaternion(q_from[3:7]).T @ (q_to[:3] - q_from[:3])
-            conjugate = q_from[3:7] * np.array([-1.0, -1.0, -1.0, 1.0])
-            v[3:6] = log_quaternion(multiply_quaternions(conjugate, q_to[3:7]))
-        return v
+        return tangent.difference(self.checked(q_from), self.checked(q_to), self.floating_base)
 
     def checked(self, q: Array) -> Array:
         """Return q as a contiguous float array, or say what is wrong with its shape."""

@@ -56,7 +56,8 @@ class Solved:
     frames: int
     seconds_of_motion: float
     seconds_taken: float
-    """From opening the bag to closing the result; not the start of Python and its kernels."""
+    """From opening the bag to closing the result; not the start of Python, nor the loading of
+    kernels and message types."""
     sha256: str
     """Of all positions: root (7) and joints of each frame as little endian float64."""
     replaced: int
@@ -226,7 +227,8 @@ class _Solving:
 
 
 def warm_up(pipeline: Pipeline, config: SolverConfig) -> None:
-    """Have every kernel loaded or compiled, as the node does, before the clock starts."""
+    """Have all kernels and message types loaded, as the node has, before the clock starts."""
+    typestore()
     reader = DeviceReader(config.world_frame, config.frame_prefix, config.trackers)
     links = LinkReader(config.world_frame, config.frame_prefix, human_links())
     for frame, message in made_up_frames(config):
