@@ -226,8 +226,10 @@ class Pipeline:
 
     def _errors(self, result: SolveResult) -> dict[str, float]:
         """Return how far each device in use is from where the body puts it [m]."""
-        errors_m = result.position_errors[: len(self.roles)].tolist()
-        seen = zip(self.roles, errors_m, self.confidence.tolist(), strict=True)
+        errors_m = result.position_errors.tolist()
+        if self.confidence.all():
+            return dict(zip(self.roles, errors_m, strict=False))
+        seen = zip(self.roles, errors_m, self.confidence.tolist(), strict=False)
         return {role: error_m for role, error_m, confidence in seen if confidence > 0.0}
 
     def _seconds_since(self, stamp_ns: int) -> float:

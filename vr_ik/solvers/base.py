@@ -21,6 +21,8 @@ from vr_ik import registry
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.types import Array, Status, Task
 
+_STATUSES = tuple(Status)
+
 
 class SolveResult:
     """The outcome of one solve; `q` is finite and within the joint limits whatever happened."""
@@ -40,7 +42,7 @@ class SolveResult:
     @property
     def status(self) -> Status:
         """How the solve ended."""
-        return Status(int(self._values[self._nq]))
+        return _STATUSES[int(self._values[self._nq])]
 
     @property
     def iterations(self) -> int:
