@@ -99,6 +99,8 @@ class Pipeline:
         self._targets = np.tile(np.eye(4), (len(mounts), 1, 1))
         self.targets = self._targets[: len(self.roles)]
         """Cleaned poses of the devices in the last frame, in the order of `roles`."""
+        rest = slice(len(self.roles), None)
+        self._of_stand_ins = self._targets[rest], self._solver.weights[rest]
         self.confidence = np.zeros(len(self.roles))
         """From 0 (unknown) to 1 (seen now), for each of them."""
         self.reset()
@@ -174,8 +176,7 @@ class Pipeline:
     def _stand_in(self, seconds: float) -> None:
         """Set the targets of what is not tracked and yet known to be so or so."""
         root_at = None if self._stamp_ns is None else self._q[:3]
-        rest = slice(len(self.roles), None)
-        targets, weights = self._targets[rest], self._solver.weights[rest]
+        targets, weights = self._of_stand_ins
         self._stand_ins.fill(self.targets, self.confidence, root_at, seconds, targets, weights)
 
     def _set_posture(self, seconds: float) -> None:

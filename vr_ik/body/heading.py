@@ -23,7 +23,7 @@ count for nothing, and the sum is followed with a time constant instead of by ca
 
 import math
 
-from vr_ik.kinematics.compiled import kernel
+from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.types import Array
 
 _FOLLOW_S = 0.4
@@ -51,7 +51,7 @@ class Heading:
         """Return the yaw [rad], from pose_world_from_hmd and those of left and right hand."""
         # Hands in one place say nothing.
         left, right = hands or (head, head)
-        self._yaw = float(_followed(self._yaw, seconds, _direction(head, left, right)))
+        self._yaw = float(_follow(self._yaw, seconds, head, left, right))
         return self._yaw
 
 
@@ -67,7 +67,7 @@ def look_direction(head: Array) -> tuple[float, float]:
     return x / length, y / length
 
 
-@kernel
+@inlined_kernel
 def _direction(head: Array, left: Array, right: Array) -> float:
     """Return the yaw [rad] that head and hands tell now."""
     x, y = look_direction(head)
@@ -80,8 +80,9 @@ def _direction(head: Array, left: Array, right: Array) -> float:
 
 
 @kernel
-def _followed(yaw: float, seconds: float, now: float) -> float:
-    """Return the yaw [rad] so many seconds after it was `yaw` (NaN: unknown), told `now`."""
+def _follow(yaw: float, seconds: float, head: Array, left: Array, right: Array) -> float:
+    """Return the yaw [rad] so many seconds after it was `yaw` (NaN: unknown)."""
+    now = _direction(head, left, right)
     if math.isnan(yaw) or seconds <= 0.0:
         return now
     yaw += _remainder(now - yaw) * seconds / (_FOLLOW_S + seconds)
@@ -89,7 +90,7 @@ def _followed(yaw: float, seconds: float, now: float) -> float:
     return yaw + behind - max(-_FARTHEST, min(behind, _FARTHEST))
 
 
-@kernel
+@inlined_kernel
 def _remainder(angle: float) -> float:
     """Return the angle within half a turn of zero."""
     return angle - _FULL_TURN * math.floor(angle / _FULL_TURN + 0.5)
