@@ -32,7 +32,8 @@ from vr_ik.trackers.simulated_user import SimulatedUser
 from vr_ik.types import TrackingFrame
 
 THREE = ('hmd', 'l_controller', 'r_controller')
-SIX = (*THREE, 'waist', 'l_foot', 'r_foot')
+FOUR = (*THREE, 'waist')
+SIX = (*FOUR, 'l_foot', 'r_foot')
 RATE_HZ = 90.0
 LEG_POSES = (
     'sitting',
@@ -253,3 +254,29 @@ def test_the_mirrored_user_is_the_mirrored_body(user, roles):
     # The root's quaternion may have either sign.
     apart = np.abs(mirrored(user.model, solved) - other)
     assert apart[:, [0, 1, 2, *range(7, apart.shape[1])]].max() < 1e-6
+
+
+@pytest.mark.parametrize('pitch_deg', [-90.0, 90.0], ids=['on the back', 'prone'])
+@pytest.mark.parametrize('roles', [THREE, FOUR, SIX], ids=['3', '4', '6'])
+def test_who_lies_down_lies_on_the_floor(user, pitch_deg, roles):
+    between = 'sitting' if pitch_deg < 0.0 else 'kneeling'
+    poses = [STAND, standing_in(between), STAND, STAND]
+    path = smooth_path(user.model, poses, [0.0, 0.0, pitch_deg, pitch_deg])
+    lying = user.model.link_poses(solve(user, path, roles)[-1])
+    assert lying[:, 2, 3].min() > -0.07
+    assert lying[user.model.link_index('base_link'), 2, 3] < 0.2
+    truly = user.model.link_pose(path[-1], 'base_link')[:3, 2]
+    assert lying[user.model.link_index('base_link'), :3, 2] @ truly > 0.9
+
+
+def test_feet_face_as_the_waist_does_not_as_the_head_does(user):
+    ahead = user.model.configuration(STAND)
+    ahead[2] -= user.model.link_poses(ahead)[:, 2, 3].min()
+    path = np.tile(ahead, (200, 1))
+    for joint in ('neck_axial', 'head_axial'):
+        turned = np.minimum(np.arange(200) / 45.0, 1.0) * 0.6
+        path[:, 7 + user.model.joint_index(joint)] = turned
+    q = solve(user, path, FOUR)[-1]
+    for link in ('base_link', 'l_ankle', 'r_ankle'):
+        forward = user.model.link_pose(q, link)[:3, 0]
+        assert abs(math.atan2(forward[1], forward[0])) < math.radians(10.0)

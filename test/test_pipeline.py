@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vr_ik.config import replace, SolverConfig, TrackerConfig
+from vr_ik.config import SolverConfig, TrackerConfig
 from vr_ik.errors import ConfigError, VrIkError
 from vr_ik.math.rotations import poses_from_quaternions
 from vr_ik.pipeline import Pipeline
@@ -125,15 +125,36 @@ def test_three_devices_are_enough_to_follow():
     assert np.mean(errors) < 0.01
 
 
-def test_a_frame_without_devices_keeps_the_pose():
+def test_without_any_device_the_body_goes_to_rest_where_it_is():
     _, frames = record(0.5, **CLEAN)
-    pipeline = Pipeline(replace(SolverConfig(), {'gap_hold_s': 0.0}))
+    pipeline = Pipeline(SolverConfig())
     for frame in frames:
         last = pipeline.process(frame)
-    empty = TrackingFrame(last.stamp_ns + STEP_NS, (), np.empty((0, 4, 4)))
-    solution = pipeline.process(empty)
-    assert solution.position_errors == {}
-    assert (solution.q == last.q).all()
+    stamp_ns, bridged_s = last.stamp_ns, SolverConfig().gap_hold_s
+    for tick in range(1, 600):
+        empty = TrackingFrame(stamp_ns + tick * STEP_NS, (), np.empty((0, 4, 4)))
+        solution = pipeline.process(empty)
+        if tick * STEP_NS * 1e-9 > bridged_s + 0.1:
+            assert solution.position_errors == {}
+            assert solution.status == Status.FAILED
+            assert np.abs(solution.velocity[6:]).max() <= 1.5 + 1e-6
+    assert np.abs(solution.velocity).max() < 1e-3
+    assert np.linalg.norm((solution.q - last.q)[:2]) < 0.1
+    links = pipeline.model.link_poses(solution.q)
+    for side in 'lr':
+        assert abs(links[pipeline.model.link_index(f'{side}_sole')][2, 3]) < 0.06
+        hand, hip = (pipeline.model.link_index(x) for x in (f'{side}_gripper', 'base_link'))
+        assert links[hand][2, 3] < links[hip][2, 3] + 0.1
+    # What is nobody's changes nothing, however long it goes on.
+    other = TrackingFrame(stamp_ns + 600 * STEP_NS, ('somebody_else',), np.eye(4)[None])
+    assert np.abs(pipeline.process(other).q - solution.q).max() < 1e-3
+
+
+def test_before_the_first_device_there_is_no_pose():
+    pipeline = Pipeline(SolverConfig())
+    solution = pipeline.process(TrackingFrame(1, (), np.empty((0, 4, 4))))
+    assert solution.status == Status.FAILED
+    assert (solution.q == pipeline.model.neutral()).all()
     assert (solution.velocity == 0.0).all()
 
 

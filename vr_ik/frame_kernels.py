@@ -21,6 +21,11 @@ from vr_ik.kinematics.compiled import kernel
 from vr_ik.types import Array
 
 _ASTRAY_M = 0.03
+# A device that is still there has more say than the posture: when it is let go, that is at once,
+# and the body is led over gently.
+_LEAST_TRUST = 0.1
+NO_CHANGE, LOSS, GAIN = range(3)
+"""What may become of the devices that there are; a gain counts for more."""
 
 
 @kernel
@@ -29,8 +34,9 @@ def weigh(confidence: Array, full: Array, weights: Array) -> bool:
     is_any = False
     for i in range(confidence.shape[0]):
         is_any = is_any or confidence[i] > 0.0
+        trust = max(confidence[i], _LEAST_TRUST) if confidence[i] > 0.0 else 0.0
         for k in range(2):
-            weights[i, k] = confidence[i] * full[i, k]
+            weights[i, k] = trust * full[i, k]
     return is_any
 
 
@@ -44,12 +50,14 @@ def is_astray(confidence: Array, errors_m: Array) -> bool:
 
 
 @kernel
-def note_seen(confidence: Array, known: NDArray[np.bool_]) -> bool:
-    """Note which devices have been there; return whether one of them is no more."""
-    is_one_lost = False
+def note_seen(confidence: Array, seen: NDArray[np.bool_]) -> int:
+    """Note which devices there are; return whether there are others than before, and how."""
+    change = NO_CHANGE
     for i in range(confidence.shape[0]):
-        if confidence[i] > 0.0:
-            known[i] = True
-        elif known[i]:
-            is_one_lost = True
-    return is_one_lost
+        is_seen = confidence[i] > 0.0
+        if is_seen and not seen[i]:
+            change = GAIN
+        elif seen[i] and not is_seen and change == NO_CHANGE:
+            change = LOSS
+        seen[i] = is_seen
+    return change

@@ -14,7 +14,7 @@
 
 """The way of a tracking frame through vr_ik, step by step: start reading here.
 
-    frame -> clean -> smooth -> stand in -> place (at first) -> solve -> limit -> Solution
+    frame -> clean -> smooth -> stand in -> place (at first) -> solve -> ease -> Solution
 
 Nothing here knows of ROS: the solver node, the offline tools and the tests call it alike.
 """
@@ -28,10 +28,10 @@ from typing import Any
 import numpy as np
 
 from vr_ik import frame_kernels, registry
+from vr_ik.body.easing import AT_ONCE, CALM, Easing, QUICK
 from vr_ik.body.human import human_urdf
 from vr_ik.body.mounts import Mount
 from vr_ik.body.posture import PosturePull, start_postures
-from vr_ik.body.speed_limit import SpeedLimit
 from vr_ik.body.stand_ins import StandIns
 from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
@@ -92,7 +92,9 @@ class Pipeline:
         )
         self._solver = _solver(config, self.model, mounts)
         self._posture_pull = _posture_pull(config, self._solver)
-        self._speed_limit = SpeedLimit(self._solver, [mount.link for mount in mounts])
+        self._easing = Easing(self.model)
+        self._q = self._wanted_q = self.model.neutral()
+        """What was shown last, and what fits the devices; the way to it may take a while."""
         self._cleaner = FrameCleaner(self.roles, _clean_limits(config))
         smoothing = _smoothing(config)
         self._smoother = None if smoothing is None else OneEuro(len(self.roles), smoothing)
@@ -116,14 +118,18 @@ class Pipeline:
         if self._smoother is not None:
             self._smoother.reset()
         self._stand_ins.reset()
+        self._easing.reset()
         if isinstance(self._solver, RememberingSolver):
             self._solver.reset()
-        self._q = self._wanted_q = self.model.neutral()
-        """What was published last, and what the devices ask for; joints may be too slow for it."""
         self._stamp_ns: int | None = None
-        self._known = np.zeros(len(self.roles), bool)
+        self._seen_ns = 0
+        """When there was any device last."""
+        self._seen = np.zeros(len(self.roles), bool)
+        """Which devices there were in the last frame."""
         self._is_astray = False
         """Whether devices were far from their places on the body in the last frame."""
+        self._before: Pipeline | None = None
+        """What has solved until now."""
 
     def take_over(self, before: 'Pipeline') -> None:
         """Go on from where another pipeline is, so that a change of settings is no jump.
@@ -133,23 +139,29 @@ class Pipeline:
         if before.model.joint_names != self.model.joint_names:
             return
         self._q, self._wanted_q = before._q, before._wanted_q
-        self._stamp_ns, self._is_astray = before._stamp_ns, before._is_astray
+        self._stamp_ns, self._seen_ns = before._stamp_ns, before._seen_ns
+        self._is_astray = before._is_astray
         self._stand_ins.take_over(before._stand_ins)
         both = [role for role in self.roles if role in before.roles]
         rows = [self.roles.index(role) for role in both]
         rows_before = [before.roles.index(role) for role in both]
-        self._known[rows] = before._known[rows_before]
+        self._seen[rows] = before._seen[rows_before]
         self._cleaner.take_over(before._cleaner, rows, rows_before)
         if self._smoother is not None and before._smoother is not None:
             self._smoother.take_over(before._smoother, rows, rows_before)
+        self._before = before
 
     def process(self, frame: TrackingFrame) -> Solution:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""
-        if self._seconds_since(frame.stamp_ns) > _LONGEST_PAUSE_S:
+        if self._is_found_again(frame):
             self.reset()
         seconds = self._seconds_since(frame.stamp_ns)
         self._cleaner.clean(frame, self.targets, self.confidence)
-        if not frame_kernels.weigh(self.confidence, self._full_weights, self._solver.weights):
+        before = self._targets[len(self.roles) :].copy(), self._solver.weights.copy()
+        is_any = frame_kernels.weigh(self.confidence, self._full_weights, self._solver.weights)
+        if is_any:
+            self._seen_ns = frame.stamp_ns
+        elif self._stamp_ns is None:
             still = np.zeros(self.model.nv)
             return Solution(frame.stamp_ns, self._q, still, Status.FAILED, {}, 0, 0.0)
         if self._smoother is not None:
@@ -159,25 +171,65 @@ class Pipeline:
         if self._stamp_ns is None:
             self._q = self._wanted_q = self._standing_start()
         started = time.perf_counter()
-        result = self._solver.solve(self._wanted_q, self._targets)
-        self._wanted_q = result.q.copy()
-        self._is_astray = frame_kernels.is_astray(self.confidence, result.position_errors)
-        result = self._limited(result, seconds)
+        result = self._solved(frame, before, seconds)
         solve_time_s = time.perf_counter() - started
-        q, velocity = result.q, np.zeros(self.model.nv)
+        q, velocity = self._wanted_q, np.zeros(self.model.nv)
+        if self._easing.is_on:
+            q = self._easing.shown(q, self._q, seconds)
         if seconds > 0.0:
             velocity = self.model.difference(self._q, q) / seconds
         self._q, self._stamp_ns = q, frame.stamp_ns
+        status = result.status if is_any else Status.FAILED
         errors = self._errors(result)
         return Solution(
-            frame.stamp_ns, q, velocity, result.status, errors, result.iterations, solve_time_s
+            frame.stamp_ns, q, velocity, status, errors, result.iterations, solve_time_s
         )
+
+    def _solved(
+        self, frame: TrackingFrame, before: tuple[Array, Array], seconds: float
+    ) -> SolveResult:
+        """Find the pose that fits, and how to get there from the one that has been shown."""
+        q_before, pace = self._wanted_q, AT_ONCE
+        change = frame_kernels.note_seen(self.confidence, self._seen)
+        if change and self._stamp_ns is not None:
+            q_before = self._as_before(*before)
+            pace = CALM if change == frame_kernels.LOSS else QUICK
+            if self._posture_pull is not None:
+                self._posture_pull.to_rest()
+            result = self._settled(self._wanted_q)
+        else:
+            result = self._solver.solve(self._wanted_q, self._targets)
+        self._wanted_q = result.q
+        self._is_astray = frame_kernels.is_astray(self.confidence, result.position_errors)
+        if self._before is not None:
+            self._go_on_from(self._before, frame)
+            self._before = None
+        elif change or not self._easing.is_possible(q_before, self._wanted_q, seconds):
+            self._easing.begin(self._wanted_q, q_before, pace)
+        return result
+
+    def _as_before(self, stand_ins: Array, weights: Array) -> Array:
+        """Return the pose that would fit this frame, were the same devices known as before."""
+        now = self._targets.copy(), self._solver.weights.copy()
+        self._targets[len(self.roles) :], self._solver.weights[:] = stand_ins, weights
+        result = self._solver.solve(self._wanted_q, self._targets)
+        self._targets[:], self._solver.weights[:] = now
+        return result.q
+
+    def _go_on_from(self, before: 'Pipeline', frame: TrackingFrame) -> None:
+        """Show for this one frame what another pipeline would show, and then less and less."""
+        try:
+            before.process(frame)
+        except Exception:  # it may be a plug-in's mistake for which it is exchanged
+            return
+        self._easing.take_over(before._easing)
+        self._easing.begin(self._wanted_q, before._wanted_q, QUICK)
 
     def _stand_in(self, seconds: float) -> None:
         """Set the targets of what is not tracked and yet known to be so or so."""
-        root_at = None if self._stamp_ns is None else self._q[:3]
+        root = None if self._stamp_ns is None else self._wanted_q[:7]
         targets, weights = self._of_stand_ins
-        self._stand_ins.fill(self.targets, self.confidence, root_at, seconds, targets, weights)
+        self._stand_ins.fill(self.targets, self.confidence, root, seconds, targets, weights)
 
     def _set_posture(self, seconds: float) -> None:
         """Say where joints go that devices leave free; a pose that is far off is left quickly."""
@@ -217,21 +269,27 @@ class Pipeline:
             result = self._solver.solve(result.q, self._targets)
         return result
 
-    def _limited(self, result: SolveResult, seconds: float) -> SolveResult:
-        """Return the solution with no joint faster than a body's."""
-        lost = None
-        if frame_kernels.note_seen(self.confidence, self._known):
-            lost = np.zeros(len(self._targets), bool)
-            lost[: len(self.roles)] = self._known & ~(self.confidence > 0.0)
-        return self._speed_limit.apply(result, self._targets, self._q, seconds, lost)
-
     def _errors(self, result: SolveResult) -> dict[str, float]:
         """Return how far each device in use is from where the body puts it [m]."""
-        errors_m = result.position_errors.tolist()
+        errors_m = self._errors_shown() if self._easing.is_on else result.position_errors.tolist()
         if self.confidence.all():
             return dict(zip(self.roles, errors_m, strict=False))
         seen = zip(self.roles, errors_m, self.confidence.tolist(), strict=False)
         return {role: error_m for role, error_m, confidence in seen if confidence > 0.0}
+
+    def _errors_shown(self) -> list[float]:
+        """Return how far each device is from where the shown pose puts it [m]."""
+        placed = [
+            self.model.link_pose(self._q, mount.link) @ mount.pose_link_from_device
+            for mount in self.mounts.values()
+        ]
+        return list(np.linalg.norm((self.targets - placed)[:, :3, 3], axis=1))
+
+    def _is_found_again(self, frame: TrackingFrame) -> bool:
+        """Tell whether a device is there after so long a time that the body may be anywhere."""
+        if self._stamp_ns is None or frame.stamp_ns - self._seen_ns <= _LONGEST_PAUSE_NS:
+            return False
+        return not set(self.roles).isdisjoint(frame.names)
 
     def _seconds_since(self, stamp_ns: int) -> float:
         """Return the time from the last solved frame to this one; 0 where there is none."""
@@ -243,8 +301,8 @@ class Pipeline:
 _GAIN_TOLERANCE = 1e-3
 
 _FIRST_SOLVES = 5
-# After a longer silence the body may be anywhere: it is looked for anew, not moved there slowly.
-_LONGEST_PAUSE_S = 1.0
+# After a longer silence the body is looked for anew, not moved there slowly.
+_LONGEST_PAUSE_NS = 1_000_000_000
 
 # The devices that tell best where the body is and which way it faces come first.
 _SUREST = ('waist', 'chest', 'hmd')

@@ -141,5 +141,5 @@ _STATUS_TEXT = {
     Status.LIMITED: 'the best pose within the joint limits; some joints are at their limits',
     Status.STALLED: 'the best pose found near the start; some targets are not met',
     Status.UNREACHABLE: 'some targets are further away than the bones are long',
-    Status.FAILED: 'bad input; the previous pose is returned',
+    Status.FAILED: 'bad input or no known device; the body stays where it is',
 }

@@ -122,6 +122,11 @@ class Proportions:
         """Soles to the hip joints, where base_link is, when standing [m]."""
         return self.ankle_height + self.shin + self.thigh
 
+    @property
+    def eyes_over_hips(self) -> float:
+        """Hip joints to the eyes when standing [m]."""
+        return self.height - self.hip_height - self.head + self.eye_height
+
 
 def _check_range(what: str, value: float, bounds: tuple[float, ...], unit: str) -> None:
     lower, upper = bounds

@@ -15,6 +15,7 @@
 """Stands in for devices that are not worn: pelvis upright and facing ahead, feet on the floor."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 import math
 
 import numpy as np
@@ -32,6 +33,15 @@ _NEEDLESS_BY = {'waist': ('waist', 'chest'), 'l_foot': ('l_foot',), 'r_foot': ('
 """Devices that something stands in for, the pelvis first, and those that make it needless."""
 _PELVIS = 0
 _NONE = -1
+# Shares of the body's height, of a leg, of one: where a head is that lies or sits, a hip, and how
+# upright a pelvis is. Nobody stands who lies.
+_LYING_HEAD, _SITTING_HEAD = 0.2, 0.35
+_LYING_HIP, _SITTING_HIP = 0.2, 0.45
+_FALLEN, _UPRIGHT = 0.3, 0.7
+# Part of a leg's length at which it lies with the knee hardly bent.
+_LOOSE = 0.95
+_LEVEL = 0.2
+"""Least level part of the pelvis' forward axis that tells a direction."""
 
 # 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
 # posture.
@@ -69,107 +79,215 @@ class StandIns:
         half_width = proportions.hip_half_width
         aside = {'waist': 0.0, 'l_foot': half_width, 'r_foot': -half_width}
         self._aside_m = np.array([aside[role] for role in self.mounts])
-        self._ankle_m = calibration.floor_m + proportions.ankle_height
+        self._stature = np.array(
+            [
+                calibration.floor_m,
+                proportions.ankle_height,
+                proportions.hip_height - proportions.ankle_height,
+                proportions.eyes_over_hips,
+                proportions.height,
+            ]
+        )
         self._head, self._left, self._right = (
             devices.index(role) if role in devices else _NONE
             for role in ('hmd', 'l_controller', 'r_controller')
         )
         self._heading = _HEADINGS[heading]()
+        self._yaw = math.nan
 
     def reset(self) -> None:
         """Forget the past."""
         self._heading.reset()
+        self._yaw = math.nan
 
     def take_over(self, before: 'StandIns') -> None:
         """Go on facing where another body has faced."""
+        self._yaw = before._yaw
         if type(before._heading) is type(self._heading):
-            self._heading = before._heading
+            self._heading = deepcopy(before._heading)
 
     def fill(
         self,
         devices: Array,
         confidence: Array,
-        root_at: Array | None,
+        root: Array | None,
         seconds: float,
         targets: Array,
         weights: Array,
     ) -> None:
         """Write targets (n, 4, 4) and weights (n, 2), 0 where there is nothing to stand in for.
 
-        `devices` (m, 4, 4): pose_world_from_device, where `confidence` (m,) is above 0; `root_at`
-        [m]: where the pelvis was `seconds` ago, if that is known.
+        `devices` (m, 4, 4): pose_world_from_device, where `confidence` (m,) is above 0; `root`:
+        position and quaternion of the pelvis (7) `seconds` ago, if that is known.
         """
         head, left, right = self._head, self._left, self._right
-        if head == _NONE or not confidence[head] > 0.0:
-            weights[:] = 0.0
-            return
-        hands = None
-        if min(left, right) != _NONE and confidence[left] > 0.0 and confidence[right] > 0.0:
-            hands = devices[left], devices[right]
-        yaw = self._heading.follow(devices[head], hands, seconds)
+        head_pose = _NO_HEAD
+        if head != _NONE and confidence[head] > 0.0:
+            hands = None
+            if min(left, right) != _NONE and confidence[left] > 0.0 and confidence[right] > 0.0:
+                hands = devices[left], devices[right]
+            self._yaw = self._heading.follow(devices[head], hands, seconds)
+            head_pose = devices[head]
         _fill(
-            yaw,
-            _NOWHERE if root_at is None else root_at,
+            self._yaw,
+            head_pose,
+            _NOWHERE if root is None else root,
             seconds,
             self._needless_by,
             confidence,
             self._aside_m,
-            self._ankle_m,
+            self._stature,
             self._placements,
             targets,
             weights,
         )
 
 
-_NOWHERE = np.full(3, np.nan)
+_NOWHERE = np.full(7, np.nan)
+_NO_HEAD = np.full((4, 4), np.nan)
 
 
 @kernel
 def _fill(
     yaw: float,
-    root_at: Array,
+    head: Array,
+    root: Array,
     seconds: float,
     needless_by: NDArray[np.bool_],
     confidence: Array,
     aside_m: Array,
-    ankle_m: float,
+    stature: Array,
     placements: Array,
     targets: Array,
     weights: Array,
 ) -> None:
-    """Write what `StandIns.fill` returns for a body that faces this way."""
+    """Write what `StandIns.fill` returns for a body that by head and hands faces this way.
+
+    `stature` [m]: height of the floor in the world, of an ankle, of a leg above it, of the trunk
+    up to the eyes, of the body. NaN in `head` or `root`: not known.
+    """
+    floor_m, ankle_m, leg_m, trunk_m = stature[0], stature[1], stature[2], stature[3]
+    is_known = not math.isnan(root[0])
+    lying, down_x, down_y = 0.0, 0.0, 0.0
+    if not math.isnan(head[0, 0]):
+        down_x, down_y = _level(-head[0, 2], -head[1, 2])
+        lying = math.hypot(down_x, down_y)
+        lying *= 1.0 - _risen((head[2, 3] - floor_m) / stature[4], _LYING_HEAD, _SITTING_HEAD)
+    standing = 0.0
+    if is_known:
+        hip_height = (root[2] - floor_m - ankle_m) / leg_m
+        standing = _risen(hip_height, _LYING_HIP, _SITTING_HIP)
+        standing *= _risen(_up(root), _FALLEN, _UPRIGHT)
+    if is_known and _is_needless(needless_by[_PELVIS], confidence):
+        # A device on the trunk knows better than head and hands how it is.
+        yaw, lying = _yaw(root), 0.0
     sine, cosine = math.sin(yaw), math.cos(yaw)
-    is_known = not math.isnan(root_at[0])
+    up = _unit(-lying * down_x, -lying * down_y, 1.0 - lying)
+    turn = _turned(up, lying, cosine, sine, head)
     for row in range(weights.shape[0]):
         weights[row, 0] = weights[row, 1] = 0.0
-        is_needless = row != _PELVIS and not is_known
-        for device in range(confidence.shape[0]):
-            if needless_by[row, device] and confidence[device] > 0.0:
-                is_needless = True
-        if is_needless:
+        if math.isnan(yaw) or _is_needless(needless_by[row], confidence):
             continue
-        x, y, z = 0.0, 0.0, 0.0
+        # Where the link is if the user stands, and as far from the head as it is if he lies.
+        x, y, z, held = root[0], root[1], root[2], 0.0
+        from_head_m = trunk_m
         weights[row, 1] = _UPRIGHT_WEIGHT
         if row != _PELVIS:
-            weights[row, 0] = _FLOOR_WEIGHT
-            x, y = root_at[0] - aside_m[row] * sine, root_at[1] + aside_m[row] * cosine
-            z = ankle_m
-        elif is_known and seconds > 0.0:
-            weights[row, 0] = _INERTIA / seconds
-            x, y, z = root_at[0], root_at[1], root_at[2]
-        _place(cosine, sine, x, y, z, placements[row], targets[row])
+            x, y, z = x - aside_m[row] * sine, y + aside_m[row] * cosine, floor_m + ankle_m
+            held, from_head_m = standing * _FLOOR_WEIGHT, trunk_m + _LOOSE * leg_m
+            weights[row, 1] *= max(standing, lying)
+        elif seconds > 0.0:
+            held = _INERTIA / seconds
+        if not is_known:
+            x, y, z, held = 0.0, 0.0, 0.0, 0.0
+        weights[row, 0] = held + lying * _FLOOR_WEIGHT
+        if lying > 0.0:
+            share = lying * _FLOOR_WEIGHT / weights[row, 0]
+            x += share * (head[0, 3] + from_head_m * down_x + aside_m[row] * turn[1] - x)
+            y += share * (head[1, 3] + from_head_m * down_y + aside_m[row] * turn[4] - y)
+            z += share * (floor_m + ankle_m - z)
+        _place(turn, x, y, z, placements[row], targets[row])
+
+
+@inlined_kernel
+def _turned(
+    up: tuple[float, float, float], lying: float, cosine: float, sine: float, head: Array
+) -> tuple[float, float, float, float, float, float, float, float, float]:
+    """Return the rotation, by rows, of a link with this up, which faces ahead or as the head does.
+
+    Who stands faces ahead, who lies as the head does: to the ceiling, the floor or the side.
+    """
+    x, y, z = (1.0 - lying) * cosine, (1.0 - lying) * sine, 0.0
+    if lying > 0.0:
+        x, y, z = x + lying * head[0, 0], y + lying * head[1, 0], z + lying * head[2, 0]
+    along = x * up[0] + y * up[1] + z * up[2]
+    x, y, z = _unit(x - along * up[0], y - along * up[1], z - along * up[2])
+    left = (up[1] * z - up[2] * y, up[2] * x - up[0] * z, up[0] * y - up[1] * x)
+    return x, left[0], up[0], y, left[1], up[1], z, left[2], up[2]
+
+
+@inlined_kernel
+def _unit(x: float, y: float, z: float) -> tuple[float, float, float]:
+    length = max(math.sqrt(x * x + y * y + z * z), 1e-9)
+    return x / length, y / length, z / length
+
+
+@inlined_kernel
+def _level(x: float, y: float) -> tuple[float, float]:
+    """Return a direction in the plane, of unit length; 0 where it says little."""
+    length = math.hypot(x, y)
+    if not length > _LEVEL:
+        return 0.0, 0.0
+    return x / length, y / length
+
+
+@inlined_kernel
+def _is_needless(needless_by: NDArray[np.bool_], confidence: Array) -> bool:
+    is_needless = False
+    for device in range(confidence.shape[0]):
+        is_needless = is_needless or (needless_by[device] and confidence[device] > 0.0)
+    return is_needless
+
+
+@inlined_kernel
+def _risen(value: float, none: float, full: float) -> float:
+    """Return 0 up to a value, 1 from another one, and what is between."""
+    return min(1.0, max(0.0, (value - none) / (full - none)))
+
+
+@inlined_kernel
+def _up(root: Array) -> float:
+    """Return how much the pelvis' own up is up, from -1 to 1."""
+    return 1.0 - 2.0 * (root[3] * root[3] + root[4] * root[4])
+
+
+@inlined_kernel
+def _yaw(root: Array) -> float:
+    """Return where the pelvis faces [rad], or its back or belly while it lies."""
+    x, y, z, w = root[3], root[4], root[5], root[6]
+    ahead_x, ahead_y = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + z * w)
+    down = 2.0 * (y * w - x * z)
+    if math.hypot(ahead_x, ahead_y) < _LEVEL:
+        sign = 1.0 if down > 0.0 else -1.0
+        ahead_x, ahead_y = sign * 2.0 * (x * z + y * w), sign * 2.0 * (y * z - x * w)
+    return math.atan2(ahead_y, ahead_x)
 
 
 @inlined_kernel
 def _place(
-    cosine: float, sine: float, x: float, y: float, z: float, placement: Array, target: Array
+    turn: tuple[float, float, float, float, float, float, float, float, float],
+    x: float,
+    y: float,
+    z: float,
+    placement: Array,
+    target: Array,
 ) -> None:
-    """Write the pose of a device on a link that is upright at (x, y, z), turned about z."""
+    """Write the pose of a device on a link that is at (x, y, z), turned so."""
     for column in range(4):
-        there_x, there_y = placement[0, column], placement[1, column]
-        target[0, column] = cosine * there_x - sine * there_y
-        target[1, column] = sine * there_x + cosine * there_y
-        target[2, column] = placement[2, column]
+        a, b, c = placement[0, column], placement[1, column], placement[2, column]
+        target[0, column] = turn[0] * a + turn[1] * b + turn[2] * c
+        target[1, column] = turn[3] * a + turn[4] * b + turn[5] * c
+        target[2, column] = turn[6] * a + turn[7] * b + turn[8] * c
         target[3, column] = placement[3, column]
     target[0, 3] += x
     target[1, 3] += y

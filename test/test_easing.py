@@ -1,0 +1,161 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Nothing pops when devices come and go, or a calibration is exchanged, while the user moves."""
+
+import math
+
+import numpy as np
+import pytest
+
+from vr_ik.body.easing import AT_ONCE, CALM, Easing, QUICK
+from vr_ik.calibration.calibration import Calibration
+from vr_ik.config import SolverConfig
+from vr_ik.pipeline import Pipeline
+from vr_ik.trackers.simulated_user import SimulatedUser
+from vr_ik.types import Status, TrackingFrame
+
+THREE = ('hmd', 'l_controller', 'r_controller')
+SIX = (*THREE, 'waist', 'l_foot', 'r_foot')
+RATE_HZ = 90.0
+START_S = 4.0
+LOST, BACK, END = 60, 200, 290
+"""Frames: devices are out of sight in between."""
+
+
+@pytest.fixture(scope='module')
+def user():
+    return SimulatedUser(1.75)
+
+
+def frame(user, i, roles):
+    poses = user.device_poses(user.q_at(START_S + i / RATE_HZ), roles)
+    return TrackingFrame(1 + int(i * 1e9 / RATE_HZ), roles, poses)
+
+
+def solve(user, roles, lost=()):
+    """Return the links' poses frame by frame, and the pipeline, with devices lost for a while."""
+    pipeline = Pipeline(SolverConfig())
+    links = []
+    for i in range(END):
+        seen = tuple(r for r in roles if r not in lost or not LOST <= i < BACK)
+        solution = pipeline.process(frame(user, i, seen))
+        links.append(pipeline.model.link_poses(solution.q))
+    return np.array(links), pipeline
+
+
+def steps_m(links):
+    """Return how far each link's origin moves from frame to frame."""
+    return np.linalg.norm(np.diff(links[:, :, :3, 3], axis=0), axis=2)
+
+
+@pytest.mark.parametrize(
+    ('roles', 'lost'),
+    [
+        (SIX, ('l_controller',)),
+        (SIX, ('r_foot',)),
+        (SIX, ('hmd',)),
+        (SIX, ('waist',)),
+        (SIX, ('waist', 'l_foot', 'r_foot')),
+        (THREE, ('hmd',)),
+        (THREE, ('l_controller', 'r_controller')),
+    ],
+    ids=lambda names: '+'.join(names),
+)
+def test_devices_that_go_and_come_back_cause_no_pop(user, roles, lost):
+    with_all, _ = solve(user, roles)
+    links, _ = solve(user, roles, lost)
+    # 5 cm in a frame is 4.5 m/s on top of the user's own motion.
+    assert (steps_m(links) - steps_m(with_all)).max() < 0.05
+    # Something did happen, and is over soon after.
+    apart = np.linalg.norm((links - with_all)[:, :, :3, 3], axis=2).max(axis=1)
+    assert apart[BACK - 1] > 0.03
+    assert apart[-1] < 0.01
+
+
+def test_without_the_headset_the_body_goes_on_standing(user):
+    pipeline = Pipeline(SolverConfig())
+    still = user.device_poses(user.q_at(START_S), THREE)
+    for i in range(60):
+        before = pipeline.process(TrackingFrame(1 + i * 10_000_000, THREE, still))
+    for i in range(60, 300):
+        after = pipeline.process(TrackingFrame(1 + i * 10_000_000, THREE[1:], still[1:]))
+    assert np.linalg.norm((after.q - before.q)[:3]) < 0.05
+    soles = [pipeline.model.link_pose(after.q, f'{side}_sole')[2, 3] for side in 'lr']
+    assert np.abs(soles).max() < 0.06
+
+
+def exchanged_bodies(user, calibration):
+    """Return (n, nv) steps of the pose; in the middle the calibration is exchanged."""
+    pipeline = Pipeline(SolverConfig())
+    poses = []
+    for i in range(END):
+        if i == LOST:
+            other = Pipeline(SolverConfig(), calibration)
+            other.take_over(pipeline)
+            pipeline = other
+        poses.append(pipeline.process(frame(user, i, SIX)).q)
+    model = pipeline.model
+    pairs = zip(poses, poses[1:], strict=False)
+    return np.array([model.difference(a, b) for a, b in pairs]), poses[-1]
+
+
+def test_another_calibration_is_faded_in(user):
+    same, _ = exchanged_bodies(user, Calibration.nominal(1.75))
+    other, last = exchanged_bodies(user, Calibration.nominal(1.65))
+    root_m, joints_rad = (np.abs(other - same)[:, part].max() for part in (slice(3), slice(6, 99)))
+    assert root_m < 0.03
+    assert joints_rad < 0.08
+    # In the end it is what it would be without a past.
+    pipeline = Pipeline(SolverConfig(), Calibration.nominal(1.65))
+    for i in range(END):
+        anew = pipeline.process(frame(user, i, SIX))
+    assert np.abs((last - anew.q)[[0, 1, 2, *range(7, last.size)]]).max() < 0.02
+
+
+@pytest.mark.parametrize('pace', [CALM, QUICK, AT_ONCE])
+def test_an_offset_goes_in_time_and_no_joint_is_too_fast(user, pace):
+    model = user.model
+    easing = Easing(model)
+    fits, shown = model.neutral(), user.q_at(START_S)
+    easing.begin(fits, shown, pace)
+    seconds, q = 0.0, shown
+    path = [shown]
+    while easing.is_on:
+        q = easing.shown(fits, q, 0.01)
+        path.append(q)
+        seconds += 0.01
+    assert seconds < 10.0
+    speeds = np.abs(np.diff(np.array(path)[:, 7:], axis=0)) / 0.01
+    assert (speeds <= np.minimum(model.velocity_limits, pace.joints_rad_s) + 1e-6).all()
+    np.testing.assert_allclose(path[1][7:], shown[7:], atol=1e-12)
+    way = np.linalg.norm(np.diff(np.array(path)[:, :3], axis=0), axis=1)
+    assert way.max() <= math.sqrt(3.0) * pace.root_m_s * 0.01 + 1e-9
+    left = np.abs(model.difference(q, fits))[6:]
+    assert (left <= model.velocity_limits * 0.01).all()
+
+
+def test_the_errors_are_those_of_what_is_shown(user):
+    pipeline = Pipeline(SolverConfig())
+    without = tuple(role for role in SIX if role != 'l_controller')
+    for i in range(BACK):
+        pipeline.process(frame(user, i, SIX if i < LOST else without))
+    solution = pipeline.process(frame(user, BACK, SIX))
+    assert solution.status != Status.FAILED
+    for role in SIX:
+        row, mount = pipeline.roles.index(role), pipeline.mounts[role]
+        placed = pipeline.model.link_pose(solution.q, mount.link) @ mount.pose_link_from_device
+        apart = np.linalg.norm((placed - pipeline.targets[row])[:3, 3])
+        assert solution.position_errors[role] == pytest.approx(apart, abs=1e-9)
+    assert solution.position_errors['l_controller'] > 0.03
