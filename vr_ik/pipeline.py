@@ -43,6 +43,7 @@ from vr_ik.filters.clean import CleanLimits, FrameCleaner
 from vr_ik.filters.one_euro import OneEuro, Smoothing
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers.base import (
+    LeapingSolver,
     make_solver,
     PostureSolver,
     RememberingSolver,
@@ -189,7 +190,7 @@ class Pipeline:
         self, frame: TrackingFrame, before: tuple[Array, Array], seconds: float
     ) -> SolveResult:
         """Find the pose that fits, and how to get there from the one that has been shown."""
-        q_before, pace = self._wanted_q, AT_ONCE
+        q_before, pace = self._wanted_q, QUICK
         change = frame_kernels.note_seen(self.confidence, self._seen)
         if change and self._stamp_ns is not None:
             q_before = self._as_before(*before)
@@ -204,9 +205,14 @@ class Pipeline:
         if self._before is not None:
             self._go_on_from(self._before, frame)
             self._before = None
-        elif change or not self._easing.is_possible(q_before, self._wanted_q, seconds):
+        elif change or self._has_leapt():
             self._easing.begin(self._wanted_q, q_before, pace)
+        elif not self._easing.is_possible(q_before, self._wanted_q, seconds):
+            self._easing.begin(self._wanted_q, q_before, AT_ONCE)
         return result
+
+    def _has_leapt(self) -> bool:
+        return isinstance(self._solver, LeapingSolver) and self._solver.has_leapt
 
     def _as_before(self, stand_ins: Array, weights: Array) -> Array:
         """Return the pose that would fit this frame, were the same devices known as before."""

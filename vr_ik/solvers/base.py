@@ -105,6 +105,15 @@ class RememberingSolver(Solver, Protocol):
         """Forget it: from here on all is as after the solver was made."""
 
 
+@runtime_checkable
+class LeapingSolver(Solver, Protocol):
+    """A solver that may leave for quite another pose when it finds a better one there."""
+
+    @property
+    def has_leapt(self) -> bool:
+        """Whether the last solve did."""
+
+
 def make_solver(name: str, model: RobotModel, tasks: Sequence[Task], **options: Any) -> Solver:
     """Make the solver of that name; an unknown name or option lists the known ones."""
     solver: Solver = registry.load(registry.SOLVERS, name)(model, tasks, **options)

@@ -19,8 +19,7 @@ Frame after frame, `lm` starts where the last frame ended. That keeps motion smo
 an arm twisted that was led around its own limits: when a device comes back from behind the body,
 or after a jump. A pose far off its devices is therefore tried again from a natural posture, and
 left if that gets clearly nearer. Elbows and forearms are kept out of the trunk. All of it is one
-compiled call. What follows a change of pose is not this solver's business: the pipeline bounds
-every joint's velocity.
+compiled call. How the other pose is shown is not this solver's business: the pipeline eases it in.
 """
 
 from collections.abc import Sequence
@@ -33,11 +32,13 @@ from vr_ik.kinematics.model import RobotModel
 from vr_ik.kinematics.tree import Q_INDEX
 from vr_ik.solvers.clearance import CLEARANCE, OTHER_BODY, POINT_BODY
 from vr_ik.solvers.lm import LevenbergMarquardt
-from vr_ik.solvers.natural_start import TRIES, WAIT
+from vr_ik.solvers.natural_start import LEAPT, TRIES, WAIT
 from vr_ik.types import Array, Task
 
 _FAR_M = 0.03
 """Distance of a device from its place on the body that calls for another try."""
+_LEAST = 0.05
+"""Weight of position [1/m^2] up to which a task is a guess."""
 _EVERY = 10
 """Calls from one try to the next, so that what is out of reach does not cost twice the time."""
 _GAIN = 0.7
@@ -52,13 +53,20 @@ class BodySolver(LevenbergMarquardt):
         """Prepare all buffers; `options` are those of `lm`."""
         names = model.joint_names
         elbows = [i for i, name in enumerate(names) if name.endswith('elbow_flexion')]
-        self._retry = np.array([0.0, 0.0, _FAR_M, _EVERY, _GAIN, _BENT_ELBOWS_RAD, *elbows])
+        self._retry = np.array(
+            [0.0, 0.0, 0.0, _FAR_M, _LEAST, _EVERY, _GAIN, _BENT_ELBOWS_RAD, *elbows]
+        )
         super().__init__(model, tasks, **options)
         self.reset()  # the solver has been tried out meanwhile
 
     def reset(self) -> None:
         """Forget when the last try was, and which."""
-        self._retry[[WAIT, TRIES]] = 0.0
+        self._retry[[WAIT, TRIES, LEAPT]] = 0.0
+
+    @property
+    def has_leapt(self) -> bool:
+        """Whether the last solve has left for another posture, however near its devices are."""
+        return bool(self._retry[LEAPT])
 
     def retry(self) -> Array:
         """Return when and how to try again."""

@@ -28,7 +28,7 @@ from vr_ik.solvers.box_step import bounded_step, FREE
 from vr_ik.solvers.clearance import add_clearances, clearance_cost
 from vr_ik.solvers.joint_bounds import wrap_blocked
 from vr_ik.solvers.lm_state import carve, Work
-from vr_ik.solvers.natural_start import GAIN, is_due, write_natural_start
+from vr_ik.solvers.natural_start import GAIN, is_due, LEAPT, write_natural_start
 from vr_ik.solvers.solve_state import (
     advance,
     evaluate,
@@ -205,6 +205,7 @@ def _retried(
     write_natural_start(p.joints, p.first_q, retry, w.q)
     other_status, more, other_cost = _descend(p, w, False)
     if other_cost < retry[GAIN] * cost:
+        retry[LEAPT] = 1.0
         return other_status, iterations + more, other_cost
     copy(w.q_best, w.q)
     return status, iterations + more, _evaluate(p, w, w.q)

@@ -19,19 +19,23 @@ from vr_ik.kinematics.compiled import kernel
 from vr_ik.types import Array
 
 # What to try again, and when: a vector that the kernel keeps, then the joints that bend.
-WAIT, TRIES, FAR, EVERY, GAIN, BENT, BENDING = 0, 1, 2, 3, 4, 5, 6
+WAIT, TRIES, LEAPT, FAR, LEAST, EVERY, GAIN, BENT, BENDING = range(9)
 
 
 @kernel
 def is_due(retry: Array, residuals: Array, weights: Array) -> bool:
-    """Tell whether a device is far off and the last try long enough ago; count the calls."""
+    """Tell whether a device is far off and the last try long enough ago; count the calls.
+
+    Tasks of little weight are guesses: that they are not met says nothing.
+    """
     if retry.shape[0] == 0:
         return False
+    retry[LEAPT] = 0.0
     far = False
     for task in range(residuals.shape[0]):
         r = residuals[task]
         square = r[3] ** 2 + r[4] ** 2 + r[5] ** 2
-        far = far or (weights[task, 0] > 0.0 and square > retry[FAR] ** 2)
+        far = far or (weights[task, 0] > retry[LEAST] and square > retry[FAR] ** 2)
     if not far:
         retry[WAIT] = 0.0
         return False
