@@ -19,14 +19,16 @@ to be. What is wanted of a tip is told by the record alone: the hand's motion si
 pressed, scaled and turned to the robot.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vr_ik.config_file import load_config
 from vr_ik.evaluation.recordings import Recording
-from vr_ik.evaluation.within_reach import smoothed, within_reach
+from vr_ik.evaluation.within_reach import pose_errors, Reach, Wanted, within_reach
 from vr_ik.io.packages import read_description, share_folders
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import exp_rotation, log_rotation, rotation_from_rpy
@@ -42,13 +44,8 @@ from vr_ik.types import Array
 _START_NS = 10**18
 _BETWEEN_NS = 10**10
 """From one path to the next, in which the robot goes back to where it began."""
-_SETTLING_S = 0.25
-"""After a press the arm, at rest, has to get going: the hand may be in motion."""
 _RELEASED_S = 0.25
 """So long nobody presses anew."""
-_TREMBLING_S = 0.01
-"""A tracker's noise is not the hand's: the record is smoothed so far, without delay."""
-_AROUND_S = np.linspace(-0.06, 0.06, 31)
 
 
 @dataclass(frozen=True)
@@ -59,6 +56,8 @@ class HandPath:
     times_s: Array
     hands: tuple[Array, ...]
     head: Array
+    true_hands: tuple[Array, ...] = ()
+    """Where they were at these times without a tracker's noise, if anybody knows."""
 
     @classmethod
     def of(cls, recording: Recording, roles: tuple[str, ...]) -> 'HandPath':
@@ -75,33 +74,46 @@ class HandPath:
         frames = max(round(seconds / float(np.diff(self.times_s).mean())), 2)
         parts = [slice(i, i + frames) for i in range(0, len(self.times_s) - frames + 1, frames)]
         return [
-            HandPath(self.name, self.times_s[p], tuple(h[p] for h in self.hands), self.head[p])
+            replace(
+                self,
+                times_s=self.times_s[p],
+                hands=tuple(hand[p] for hand in self.hands),
+                head=self.head[p],
+                true_hands=tuple(hand[p] for hand in self.true_hands),
+            )
             for p in parts
         ]
 
     def scaled(self, scale: float) -> 'HandPath':
         """Return it with a part of the way and of the turn from the first frame on."""
-        hands = tuple(hand.copy() for hand in self.hands)
-        for hand in hands:
-            hand[:, :3, 3] = hand[0, :3, 3] + scale * (hand[:, :3, 3] - hand[0, :3, 3])
-            start = hand[0, :3, :3].copy()
-            for pose in hand:
-                turn = log_rotation(np.ascontiguousarray(pose[:3, :3] @ start.T))
-                pose[:3, :3] = exp_rotation(scale * turn) @ start
-        return HandPath(self.name, self.times_s, hands, self.head)
+        return replace(
+            self,
+            hands=tuple(_scaled(hand, scale) for hand in self.hands),
+            true_hands=tuple(_scaled(hand, scale) for hand in self.true_hands),
+        )
 
     def at(self, times_s: Array) -> Array:
-        """Return all hands (n, hands, 4, 4) at times between the frames."""
+        """Return all hands (n, hands, 4, 4) between the frames, the true ones if known."""
+        hands = self.true_hands or self.hands
         last = np.clip(np.searchsorted(self.times_s, times_s) - 1, 0, len(self.times_s) - 2)
         begin, end = self.times_s[last], self.times_s[last + 1]
         share = np.clip((times_s - begin) / (end - begin), 0.0, 1.0)
-        between = np.stack([hand[last] for hand in self.hands], axis=1)
-        for h, hand in enumerate(self.hands):
+        between = np.stack([hand[last] for hand in hands], axis=1)
+        for h, hand in enumerate(hands):
             between[:, h, :3, 3] += share[:, None] * (hand[last + 1] - hand[last])[:, :3, 3]
             for i, (k, s) in enumerate(zip(last, share, strict=True)):
                 turn = np.ascontiguousarray(hand[k + 1, :3, :3] @ hand[k, :3, :3].T)
                 between[i, h, :3, :3] = exp_rotation(s * log_rotation(turn)) @ hand[k, :3, :3]
         return between
+
+
+def _scaled(poses: Array, scale: float) -> Array:
+    scaled, first = poses.copy(), poses[0]
+    scaled[:, :3, 3] = first[:3, 3] + scale * (poses[:, :3, 3] - first[:3, 3])
+    for pose in scaled:
+        turn = log_rotation(np.ascontiguousarray(pose[:3, :3] @ first[:3, :3].T))
+        pose[:3, :3] = exp_rotation(scale * turn) @ first[:3, :3]
+    return scaled
 
 
 @dataclass(frozen=True)
@@ -111,8 +123,8 @@ class Followed:
     errors_m: Array
     """How far a tip was from where its hand wanted it at that instant; no delay is taken out."""
     errors_rad: Array
-    reachable: Array
-    """(n,) whether that was within reach of all arms, and had been for a while."""
+    reach: Reach
+    """What the quickest follower would have made of it, and where it was within reach."""
     seconds: float
     """How long the arms followed."""
     stops: int
@@ -142,36 +154,43 @@ class HandFollowing:
         self._start_ns += round(1e9 * (path.times_s[-1] - path.times_s[0])) + _BETWEEN_NS
         parts = [self._judge(path, self._arm, stretch) for stretch in run.stretches]
         empty = np.zeros((0, self.config.arms))
-        errors_m, errors_rad, reachable = (
+        errors_m, errors_rad, reachable, quickest_m, quickest_rad = (
             np.concatenate(column)
-            for column in zip((empty, empty, np.zeros(0, bool)), *parts, strict=True)
+            for column in zip((empty, empty, np.zeros(0, bool), empty, empty), *parts, strict=True)
         )
+        reach = Reach(reachable, quickest_m, quickest_rad)
         seconds = len(reachable) / self.config.rate_hz
-        return Followed(errors_m, errors_rad, reachable, seconds, run.stops, run.audit)
+        return Followed(errors_m, errors_rad, reach, seconds, run.stops, run.audit)
 
     def _judge(
         self, path: HandPath, arm: ArmStep, stretch: '_Stretch'
-    ) -> tuple[Array, Array, Array]:
-        """Return the errors (n, arms) [m, rad] of a stretch, and where it was within reach."""
-        hands = path.at(np.array(stretch.times_s))
-        tips = np.array(stretch.tips)
+    ) -> tuple[NDArray[Any], ...]:
+        """Return the errors (n, arms) [m, rad] of a stretch, and what was within reach."""
+        ticks_s = np.array(stretch.times_s)
+        first, end = np.searchsorted(path.times_s, ticks_s[[0, -1]], 'right')
+        frames = slice(max(int(first) - 2, 0), int(end) + 1)
         arm.reset(stretch.q)
         start = np.array([arm.tip_pose(i) for i in range(self.config.arms)])
-        rotation = stretch.rotation
-        wanted = np.tile(np.eye(4), (*hands.shape[:2], 1, 1))
-        # Where the hand was at the press is known no better than by its frames around that.
-        first = smoothed(path.at(stretch.times_s[0] + _AROUND_S), 5.0)[len(_AROUND_S) // 2]
-        hands = smoothed(hands, _TREMBLING_S * self.config.rate_hz)
-        ways = (hands - first)[..., :3, 3] @ rotation.T
-        wanted[..., :3, 3] = start[:, :3, 3] + self.config.position_scale * ways
-        turns = rotation @ hands[..., :3, :3] @ first[:, :3, :3].swapaxes(1, 2) @ rotation.T
-        wanted[..., :3, :3] = turns @ start[:, :3, :3]
-        errors_m = np.linalg.norm((wanted - tips)[..., :3, 3], axis=2)
-        left = wanted[..., :3, :3] @ tips[..., :3, :3].swapaxes(2, 3)
-        cosines = 0.5 * (np.trace(left, axis1=2, axis2=3) - 1.0)
-        reachable = within_reach(self.config, arm, stretch.q, wanted)
-        reachable[: round(_SETTLING_S * self.config.rate_hz)] = False
-        return errors_m, np.arccos(np.clip(cosines, -1.0, 1.0)), reachable
+        hands = path.at(ticks_s)
+
+        def wanted_for(poses: Array) -> Array:
+            rotation, wanted = stretch.rotation, np.tile(np.eye(4), (*poses.shape[:2], 1, 1))
+            ways = (poses - hands[0])[..., :3, 3] @ rotation.T
+            wanted[..., :3, 3] = start[:, :3, 3] + self.config.position_scale * ways
+            turns = rotation @ poses[..., :3, :3] @ hands[0, :, :3, :3].swapaxes(1, 2)
+            wanted[..., :3, :3] = turns @ rotation.T @ start[:, :3, :3]
+            return wanted
+
+        recorded = np.stack([hand[frames] for hand in path.hands], axis=1)
+        wanted = Wanted(
+            ticks_s=ticks_s,
+            at_ticks=wanted_for(hands),
+            frames_s=path.times_s[frames],
+            at_frames=wanted_for(recorded),
+        )
+        reach = within_reach(self.config, arm, stretch.q, wanted)
+        errors = pose_errors(wanted.at_ticks, np.array(stretch.tips))
+        return (*errors, reach.reachable, reach.errors_m, reach.errors_rad)
 
 
 @dataclass

@@ -12,63 +12,112 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Where a path of tips is within reach of arms: found by solving for the joints, tick by tick.
+"""Where a path of tips is within reach of arms: where the quickest of all followers keeps up.
 
-The joints that are exactly there must be within their limits of position, velocity and
-acceleration, with all parts at their distance. Nothing here knows how the arms are led.
+He knows each frame of the record when it was taken, and goes on evenly until the next. For every
+frame he solves for the joints exactly, and each joint goes there as fast as its limits of velocity
+and acceleration allow, braking at the last moment: no jerk is too hard for him, and no joint has
+to wait for another. What he cannot follow is out of reach. Nothing here knows how the arms are
+led. Of the hand he knows what its tracker has told by then, noise and all: one who knew it without
+noise would keep up for longer.
 """
+
+from dataclasses import dataclass
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vr_ik.solvers.base import make_solver
+from vr_ik.teleop.arm_model import ArmModel
+from vr_ik.teleop.arm_rows import MARGIN_M
 from vr_ik.teleop.arm_step import ArmStep
 from vr_ik.teleop.collision import distances_at
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.types import Array, Task
 
-_SMOOTHING_S = 0.025
-"""A tracker's trembling is not asked of the joints: the path is smoothed so far to see what is."""
+BAR_M, BAR_RAD = 2e-3, math.radians(0.5)
+"""How near a tip is to follow, wherever it can."""
 _SOLVED_M = 1e-4
-_SHARE = 0.6
-"""Of velocity and acceleration: who follows needs some to make up for what he errs."""
-_RECOVERY_S = 0.5
-"""After something out of reach an arm has to catch up."""
-_SOFT_M = 0.005
-"""Parts that are nearer than this to where they must not be may slow an arm down."""
 
 
-def within_reach(config: TeleopConfig, arm: ArmStep, q: Array, paths: Array) -> Array:
-    """Tell for each tick whether the poses (n, arms, 4, 4) are within reach, and were for long.
+@dataclass(frozen=True)
+class Wanted:
+    """Where tips are wanted, (n, arms, 4, 4): at the ticks, and at the frames of the record."""
 
-    The joints begin at q (n_joints,).
+    ticks_s: Array
+    at_ticks: Array
+    frames_s: Array
+    """From the one before the last frame that is known at the first tick, or from that, on."""
+    at_frames: Array
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What the quickest follower makes of it, tick by tick."""
+
+    reachable: NDArray[np.bool_]
+    """(n,) whether he is within the bar, and was for as long as a stop takes."""
+    errors_m: Array
+    """(n, arms) his errors."""
+    errors_rad: Array
+
+
+def within_reach(config: TeleopConfig, arm: ArmStep, q: Array, wanted: Wanted) -> Reach:
+    """Send the quickest follower along a path, from rest at q (n_joints,)."""
+    joints, solved = _solve(arm, q, wanted.at_frames)
+    well = np.logical_and(solved, _apart(config, arm, joints))
+    last = np.searchsorted(wanted.frames_s, wanted.ticks_s, 'right') - 1
+    places, speeds = _continued(joints, wanted.frames_s, wanted.ticks_s, last)
+    frame_s = float(np.diff(wanted.frames_s).mean())
+    ways = _quickest(arm.arm, q, places, speeds, 1.0 / config.rate_hz, frame_s)
+    tips = np.array([[arm.arm.model.link_pose(x, tip) for tip in arm.arm.tips] for x in ways])
+    errors_m, errors_rad = pose_errors(wanted.at_ticks, tips)
+    keeps_up = (errors_m <= BAR_M).all(axis=1) & (errors_rad <= BAR_RAD).all(axis=1)
+    keeps_up &= well[last] & well[np.minimum(last + 1, len(well) - 1)]
+    recovery = round(config.stop_time_s * config.rate_hz)
+    # The number of the last tick out of reach, at each tick; before the first the arm was at rest.
+    ticks = np.arange(len(keeps_up))
+    out = np.maximum.accumulate(np.where(keeps_up, -recovery, ticks))
+    return Reach(np.asarray(ticks - out >= recovery), errors_m, errors_rad)
+
+
+def pose_errors(wanted: Array, tips: Array) -> tuple[Array, Array]:
+    """Return how far poses (..., 4, 4) are from others [m], and how far they are turned [rad]."""
+    errors_m = np.linalg.norm((wanted - tips)[..., :3, 3], axis=-1)
+    left = wanted[..., :3, :3] @ tips[..., :3, :3].swapaxes(-1, -2)
+    cosines = 0.5 * (np.trace(left, axis1=-2, axis2=-1) - 1.0)
+    return errors_m, np.arccos(np.clip(cosines, -1.0, 1.0))
+
+
+def _continued(
+    joints: Array, frames_s: Array, ticks_s: Array, last: NDArray[np.intp]
+) -> tuple[Array, Array]:
+    """Return where joints are thought to be at ticks, and their velocities, by frames so far."""
+    before = np.maximum(last - 1, 0)
+    between_s = np.where(last > before, frames_s[last] - frames_s[before], math.inf)
+    speeds = (joints[last] - joints[before]) / between_s[:, None]
+    return joints[last] + speeds * (ticks_s - frames_s[last])[:, None], speeds
+
+
+def _quickest(
+    arm: ArmModel, q: Array, places: Array, speeds: Array, tick_s: float, frame_s: float
+) -> Array:
+    """Return the joints (n, n_joints) of the quickest follower of moving places, from rest at q.
+
+    At each tick he takes the speed, relative to the place's, from which he can just brake to reach
+    it: with the way m and the deceleration a that is a (sqrt(t^2 + 2 m / a) - t) in ticks of t.
+    He need not be there before the next frame tells him more.
     """
-    tick_s = 1.0 / config.rate_hz
-    joints, solved = _solve(arm, q, smoothed(paths, _SMOOTHING_S / tick_s))
-    speed = np.gradient(joints, tick_s, axis=0)
-    rate = np.gradient(speed, tick_s, axis=0)
-    well: NDArray[np.bool_] = np.logical_and(solved, _apart(config, arm, joints))
-    well &= (np.abs(speed) <= _SHARE * arm.arm.velocity).all(axis=1)
-    well &= (np.abs(rate) <= _SHARE * arm.arm.acceleration).all(axis=1)
-    recovery = round(_RECOVERY_S / tick_s)
-    # The number of the last tick out of reach, at each tick.
-    ticks = np.arange(len(well))
-    last = np.maximum.accumulate(np.where(well, -recovery, ticks))
-    return np.asarray(ticks - last >= recovery)
-
-
-def smoothed(paths: Array, ticks: float) -> Array:
-    """Return poses (n, ..., 4, 4) with a Gaussian's mean over so many ticks, without delay."""
-    half = int(4 * ticks)
-    weights = np.exp(-0.5 * (np.arange(-half, half + 1) / ticks) ** 2)
-    weights /= weights.sum()
-    padded = np.concatenate((paths[:1].repeat(half, 0), paths, paths[-1:].repeat(half, 0)))
-    flat = padded.reshape(len(padded), -1)
-    mean = np.stack([np.convolve(column, weights, 'valid') for column in flat.T], axis=1)
-    poses = mean.reshape(paths.shape)
-    left, _, right = np.linalg.svd(poses[..., :3, :3])
-    poses[..., :3, :3] = left @ right
-    return poses
+    a, v, ways = arm.acceleration, np.zeros_like(q), np.empty_like(places)
+    for i, (place, speed) in enumerate(zip(places, speeds, strict=True)):
+        left = place - (q + 0.5 * tick_s * (v + speed))
+        most = a * (np.sqrt(tick_s**2 + 2.0 * np.abs(left) / a) - tick_s)
+        wish = speed + np.sign(left) * np.minimum(most, np.abs(left) / frame_s)
+        wish = np.clip(np.clip(wish, v - a * tick_s, v + a * tick_s), -arm.velocity, arm.velocity)
+        q = np.clip(q + 0.5 * tick_s * (v + wish), arm.lower, arm.upper)
+        ways[i], v = q, wish
+    return ways
 
 
 def _solve(arm: ArmStep, q: Array, paths: Array) -> tuple[Array, Array]:
@@ -90,6 +139,6 @@ def _solve(arm: ArmStep, q: Array, paths: Array) -> tuple[Array, Array]:
 
 
 def _apart(config: TeleopConfig, arm: ArmStep, joints: Array) -> Array:
-    """Tell for each configuration whether all parts are well apart."""
+    """Tell for each configuration whether all parts are so far apart that none slows another."""
     distances = distances_at(arm.collisions, arm.arm, arm.collisions.pairs, joints)
-    return np.asarray(distances.min(axis=1, initial=np.inf) > config.self_distance_m + _SOFT_M)
+    return np.asarray(distances.min(axis=1, initial=np.inf) > config.self_distance_m + MARGIN_M)

@@ -48,7 +48,7 @@ _LEAST_BRAKING = 1e-6
 # this deceleration [m/s^2] at least.
 _NEAR_M = 0.03
 # Kept beside what has to be kept, for room to go along an obstacle in [m].
-_MARGIN_M = 5e-3
+MARGIN_M = 5e-3
 _SLOW_BRAKING = 1.5
 
 
@@ -190,5 +190,5 @@ def _finish(arm: Arm, velocities: Array, row: Array, room: float, seconds: float
         approach -= row[j] * velocities[j]
         braking += _BRAKING_SHARE * abs(row[j]) * arm.joints[j, ACCELERATION]
     longest = arm.settings[LONGEST_TICK]
-    row[n] = fastest(approach, room - _MARGIN_M, braking, seconds, longest)
+    row[n] = fastest(approach, room - MARGIN_M, braking, seconds, longest)
     row[n + 1] = 0.0
