@@ -200,7 +200,7 @@ class Judge:
         """What is published last must be at rest, unless no tick came to publish it."""
         assert self._before is not None
         _, mean, seconds_before = self._before
-        if seconds <= self.config.longest_tick_s:
+        if seconds <= self.config.longest_wait_s:
             change = np.abs(mean) / (0.5 * (seconds + seconds_before))
             rounding = 1e-12 / min(seconds, seconds_before) ** 2
             assert (change <= self.acceleration * (1.0 + 1e-6) + rounding).all()

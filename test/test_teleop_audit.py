@@ -145,7 +145,7 @@ def test_lost_messages_of_a_motion_within_the_limits_are_no_violation(ways, lost
 parts = st.floats(-1.0, 1.0)
 late_ticks = st.tuples(
     st.just(1.0 / RATE_HZ) | st.floats(HORIZON_S, 0.09),  # its length
-    st.floats(0.0, 0.9),  # when it is published, as a share of the next one's
+    st.floats(0.0, 0.9),  # when it is published, as a share of the next one's or of the horizon
     st.tuples(parts, parts),  # accelerations beside their limits
 )
 
@@ -165,7 +165,8 @@ def test_late_ticks_after_which_a_robot_has_braked_are_no_violation(ticks):
         q = q + 0.5 * left_s * (braked + v)
         if np.abs(q).max() > 0.5:  # far from its limits all the time
             break
-        sent_s = now_s + (delay * following_s if audit.commands else 0.0)
+        late_s = delay * min(following_s, HORIZON_S)  # later it would not be published
+        sent_s = now_s + (late_s if audit.commands else 0.0)
         audit.add(round(1e9 * sent_s), q, v, braking_points(q, v, a))
     audit.end()
     assert not +audit.violations, audit.violations
@@ -210,3 +211,40 @@ def test_a_way_to_rest_that_brakes_too_hard_or_ends_in_motion_is_found(share, en
     audit.add(0, np.zeros(2), v, tail)
     audit.end()
     assert audit.violations[ACCELERATION] == 1
+
+
+@pytest.mark.parametrize('pace', [0.8, 1.25])
+def test_commands_that_tell_another_time_than_their_stamps_are_a_violation(pace):
+    way = [(round(s * pace), q, v) for s, q, v in way_of([(4.0, 1.0)] * 50 + [(0.0, 0.0)] * 50)]
+    assert judge_heard(way, lambda _: True).violations[VELOCITY] > 0
+    late = [
+        (s + 15_000_000 * (i % 7 == 6), q, v) for i, (s, q, v) in enumerate(way_of(UP_AND_DOWN))
+    ]
+    assert not +judge_heard(late, lambda _: True).violations
+
+
+@pytest.mark.parametrize('silence_s', [0.0, 2.0])
+def test_a_first_command_that_is_in_motion_or_where_the_robot_is_not_is_found(silence_s):
+    def first(q: float, v: float) -> CommandAudit:
+        audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
+        if silence_s:
+            audit.add(0, (0.3, 0.0), (0.0, 0.0), (), 0, (0.3, 0.0))
+        audit.add(round(1e9 * silence_s), (q, 0.0), (v, 0.0), (), 1, (0.3, 0.0))
+        return audit
+
+    assert not +first(0.301, 0.016).violations
+    assert first(0.3, 0.2).violations[ACCELERATION] == 1
+    assert first(0.35, 0.0).violations[VELOCITY] == 1
+
+
+@pytest.mark.parametrize('bad', [np.nan, np.inf])
+@pytest.mark.parametrize('where', ['position', 'velocity', 'tail'])
+def test_numbers_that_are_none_are_a_violation(bad, where):
+    audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
+    q, v = np.array([0.0, bad if where == 'position' else 0.0]), np.zeros(2)
+    v[0] = bad if where == 'velocity' else 0.0
+    tail = [BrakingPoint(0.1, np.array([0.0, bad]), np.zeros(2))] if where == 'tail' else []
+    audit.add(0, q, v, tail)
+    assert +audit.violations
+    audit.add(4_000_000, np.zeros(2), np.zeros(2))
+    assert sum(audit.violations.values()) == 1, 'what follows is judged as before'

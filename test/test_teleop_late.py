@@ -18,8 +18,10 @@ import numpy as np
 import pytest
 from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text
 
+from vr_ik.config import replace
 from vr_ik.simulation.controllers import Controller, TrajectoryPoint
 from vr_ik.teleop.braking import braking_points
+from vr_ik.teleop.types import Reason, State
 from vr_ik.types import Array
 
 _SAMPLE_S = 0.001
@@ -91,3 +93,23 @@ def test_without_another_command_the_robot_comes_to_rest() -> None:
     follower.tick(0.6, np.zeros(3))
     assert not follower.ways[-1][1].any()
     assert follower.used()[1] <= _CUBIC
+
+
+@pytest.mark.parametrize('output', ('commands', 'servo_pose', 'servo_twist'))
+def test_where_commands_have_no_time_a_late_tick_is_a_stop_at_the_last_one(output: str) -> None:
+    """A robot that has stood there since would have to jump to go on from anywhere else."""
+    operator = Operator(replace(PANDA, {'output': output}), robot_text('panda'), PANDA_READY)
+    operator.engage()
+    velocity = np.array([0.25, 0.1, 0.0])
+    for _ in range(100):
+        before = operator.move(velocity, np.zeros(3), 1)
+    inside = operator.move(velocity, np.zeros(3), 1, 0.9 * operator.config.horizon_s)
+    assert inside.state is State.ENGAGED
+    before = operator.move(velocity, np.zeros(3), 1)
+    late = operator.move(velocity, np.zeros(3), 1, 1.1 * operator.config.horizon_s)
+    assert (late.state, late.reason, late.publish) == (State.STOPPED, Reason.PAUSED, False)
+    assert before.positions is not None
+    after = operator.engage()
+    assert after.state is State.ENGAGED
+    assert after.positions is not None
+    assert np.abs(after.positions - before.positions).max() < 0.002

@@ -155,6 +155,7 @@ def describe(summary: dict[str, Any]) -> str:
     lag, latency = summary['lag_error_mm'], summary['latency_ms']
     beyond = ', '.join(f'{name} {n}' for name, n in summary['limit_violations'].items())
     stops = ', '.join(f'{name} {count}' for name, count in summary['stops'].items())
+    held = ''.join(f'\n  {s:.2f} s: {text}' for text, s in summary['held_back_s'].items())
     return '\n'.join(
         (
             f'{summary["commands"]} commands in {summary["seconds"]:.1f} s, '
@@ -164,6 +165,7 @@ def describe(summary: dict[str, Any]) -> str:
             f'Latency from hand to robot {_number(latency["median"], "ms")} median, '
             f'{_number(latency["max"], "ms")} longest; with it the robot is '
             f'{_number(lag["mean"], "mm")} behind the hand on average.',
+            f'Held back: {held or "never"}.',
             f'Limit violations: {beyond}.',
         )
     )

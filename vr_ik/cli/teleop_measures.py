@@ -15,8 +15,9 @@
 
 """What the teleoperation demonstration measures: from outside, by what the nodes publish."""
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
+import re
 import threading
 import time
 from typing import Any
@@ -39,6 +40,8 @@ ROOT_FRAME = 'base_link'
 FRAMES = (*SIMULATED_ROLES, ROOT_FRAME)
 
 _KEPT_STATES = 100_000
+_NUMBERS = re.compile(r' -?\d+ mm')
+"""In what holds an arm back: they change all the time."""
 
 
 class TeleopMeasures:
@@ -58,6 +61,9 @@ class TeleopMeasures:
         self._engaged: list[tuple[float, float]] = []
         self._engaged_since_s: float | None = None
         self._stops: Counter[str] = Counter()
+        self._held, self._held_since_s = '', 0.0
+        self._held_back_s: defaultdict[str, float] = defaultdict(float)
+        """What held the arms back -> for how long, in the order in which it came."""
         self.state = ''
         self.body: RobotModel | None = None
         self.body_description = ''
@@ -112,7 +118,8 @@ class TeleopMeasures:
                 self._audits[key] = CommandAudit(
                     limits, config.rate_hz, config.horizon_s, config.longest_tick_s
                 )
-            self._audits[key].add(sent_ns, way[0].q, way[0].velocity, way[1:], number)
+            measured = self.q_robot[[self.robot.joint_index(joint) for joint in key]]
+            self._audits[key].add(sent_ns, way[0].q, way[0].velocity, way[1:], number, measured)
 
     def on_state(self, text: str) -> None:
         """Take a change of the state, and count stops by their reasons."""
@@ -121,6 +128,9 @@ class TeleopMeasures:
             self.state = text
             state, _, detail = text.partition(': ')
             now_s = time.time() - self._origin_ns * 1e-9
+            self._end_holding(now_s)
+            if state == State.ENGAGED.value and detail != Reason.NONE.value:
+                self._held, self._held_since_s = _NUMBERS.sub('', detail), now_s
             if state == State.STOPPED.value and not was_stopped:
                 self._stops[_reason(detail)] += 1
             if state == State.ENGAGED.value:
@@ -129,9 +139,13 @@ class TeleopMeasures:
                 self._end_stretch(now_s)
 
     def end(self) -> None:
-        """Count no longer."""
+        """Count no longer; whoever commands no more must have come to rest."""
         with self._lock:
-            self._end_stretch(time.time() - self._origin_ns * 1e-9)
+            now_s = time.time() - self._origin_ns * 1e-9
+            self._end_stretch(now_s)
+            self._end_holding(now_s)
+            for audit in self._audits.values():
+                audit.end()
 
     def commands(self) -> int:
         """Return how many commands have come so far."""
@@ -160,8 +174,14 @@ class TeleopMeasures:
                 (abs(round(audit.clock_error, 5)) for audit in self._audits.values()), default=0.0
             ),
             'stops': dict(self._stops),
+            'held_back_s': {text: round(s, 2) for text, s in self._held_back_s.items()},
             'engaged_s': round(sum(end - begin for begin, end in self._engaged), 3),
         }
+
+    def _end_holding(self, now_s: float) -> None:
+        if self._held:
+            self._held_back_s[self._held] += now_s - self._held_since_s
+            self._held = ''
 
     def _end_stretch(self, now_s: float) -> None:
         if self._engaged_since_s is not None:

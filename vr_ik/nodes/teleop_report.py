@@ -29,6 +29,8 @@ from vr_ik.nodes.teleop_outputs import fill_pose
 from vr_ik.teleop.types import Reason, State, TeleopCommand
 
 _LEVELS = {State.STOPPED: diagnostics.ERROR}
+_HELD_LINES = 3
+"""What has held an arm back is in so many lines: in the one after it, and what follows."""
 
 
 class TeleopReport:
@@ -51,6 +53,7 @@ class TeleopReport:
         self._last: TeleopCommand | None = None
         self._stops: Counter[Reason] = Counter()
         self._commands = self._ticks = 0
+        self._held, self._held_ticks, self._held_lines = '', 0, 0
         self._longest_s = self._latency_s = 0.0
         self._since_s = time.monotonic()
 
@@ -61,6 +64,9 @@ class TeleopReport:
             self._stops[command.reason] += 1
         self._last = command
         self._ticks += 1
+        if any(report.held_by for report in command.arms):
+            self._held, self._held_lines = command.detail, _HELD_LINES
+            self._held_ticks += 1
         self._longest_s = max(self._longest_s, took_s)
         if command.publish:
             self._commands += 1
@@ -78,19 +84,26 @@ class TeleopReport:
             'tick, longest [ms]': 1e3 * self._longest_s,
             'age of the hand at the command, longest [ms]': 1e3 * self._latency_s,
             'commands': self._commands,
+            'held back [%]': 100.0 * self._held_ticks / max(self._ticks, 1),
         }
         values |= {f'stops, {reason.name.lower()}': n for reason, n in self._stops.items()}
-        self._ticks, self._longest_s, self._latency_s = 0, 0.0, 0.0
+        self._ticks, self._held_ticks, self._longest_s, self._latency_s = 0, 0, 0.0, 0.0
+        self._held_lines = max(self._held_lines - 1, 0)
         if command is None:
             text = 'no robot description'
             return diagnostics.status('teleop', diagnostics.WARN, text, values)
         for arm, report in enumerate(command.arms):
             values[f'error of arm {arm} [mm]'] = 1e3 * report.position_error_m
             values[f'singular value of arm {arm}'] = report.singularity
-        level = _LEVELS.get(command.state, diagnostics.OK)
-        if command.state is State.DISENGAGED and command.reason is not Reason.NONE:
-            level = diagnostics.WARN
-        return diagnostics.status('teleop', level, self._told, values)
+        return diagnostics.status('teleop', *self._health(command), values)
+
+    def _health(self, command: TeleopCommand) -> tuple[bytes, str]:
+        """Return how well it goes; what held an arm back is remembered for a few lines."""
+        if command.state is State.ENGAGED and self._held_lines:
+            return diagnostics.WARN, f'{command.state.value}: {self._held}'
+        refused = command.state is State.DISENGAGED and command.reason is not Reason.NONE
+        level = diagnostics.WARN if refused else _LEVELS.get(command.state, diagnostics.OK)
+        return level, self._told
 
     def _tell(self, text: str) -> None:
         if text != self._told:

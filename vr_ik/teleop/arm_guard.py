@@ -204,7 +204,9 @@ def _tips_keep_clear(arm: Arm, w: Work, bases: Array, arms: int) -> bool:
                 w.normal[i] = 0.0
             w.normal[wall % 3] = 1.0 if wall < 3 else -1.0
             lost = _moves_against(arm, w, w.vector, 1.0, arm.frame_bodies[a], -1)
-            kept = kept and room - lost >= _least(room, bases[6 * a + wall])
+            if room - lost < _least(room, bases[6 * a + wall]):
+                w.guarded[0] = 6 * a + wall
+                kept = False
     return kept
 
 
@@ -229,6 +231,7 @@ def _pairs_keep_clear(arm: Arm, w: Work, bases: Array, arms: int, bodies: Ints) 
         for k in range(_PIECES):
             _write_piece(w.segments[two], k, w.vector)
             if _pair_room(arm, w, one, w.vector, two, bodies, carrier) - radii < least:
+                w.guarded[0] = 6 * arms + pair
                 return False
     return True
 
@@ -259,5 +262,6 @@ def _boxes_keep_clear(arm: Arm, w: Work, bases: Array, arms: int, bodies: Ints) 
                 room = segment_box_distance(w.vector, arm.boxes[box], w.point, w.normal)
                 room -= arm.capsules[k, 6]
                 if room - _moves_against(arm, w, w.vector, 1.0, bodies[k], -1) < least:
+                    w.guarded[0] = i
                     return False
     return True

@@ -35,9 +35,11 @@ from vr_ik.teleop.arm_work import (
     Arm,
     carve,
     FOLLOWING,
+    GUARDED,
     HORIZON,
     LONGEST_TICK,
     LOWER,
+    NOTHING,
     POSE,
     Q,
     STOP_AGE,
@@ -256,6 +258,7 @@ def _write_reports(w: Work, state: Array, wishes: Array, targets: Array, reports
     for a in range(wishes.shape[0]):
         report = reports[a]
         write_errors(w, a, targets[a], report)
+        report[GUARDED] = w.guarded[0]
         for i in range(12):
             report[POSE + i] = w.tips[a, i]
         for i in range(6):
@@ -308,6 +311,7 @@ def step(
     )
     arms = wishes.shape[0]
     w = carve(work, arm, arms, rows)
+    w.guarded[0] = NOTHING
     followed = False
     for a in range(arms):
         followed = followed or wishes[a, FOLLOWING] > 0.0

@@ -21,14 +21,17 @@ import numpy as np
 
 from vr_ik.errors import ConfigError, UnknownNameError
 from vr_ik.kinematics.tree import Placement
+from vr_ik.math.rotations import log_rotation
 from vr_ik.teleop import arm_kernel
 from vr_ik.teleop.arm_model import arm_model
 from vr_ik.teleop.arm_work import (
     Arm,
     ELBOW,
     FOLLOWING,
+    GUARDED,
     LOWER,
     NO_BODY,
+    NOTHING,
     POSE,
     POSITION_ERROR,
     Q,
@@ -153,12 +156,23 @@ class ArmStep:
 
     def tip_twist(self, arm: int) -> Array:
         """Return the tip's velocity (3) and turn rate (3) at the command, root axes."""
-        return self._reports[arm, TWIST:].copy()
+        return self._reports[arm, TWIST : TWIST + 6].copy()
 
     def errors(self, arm: int) -> tuple[float, float]:
         """Return how far the tip is from the target of the last step [m, rad]."""
         report = self._reports[arm]
         return float(report[POSITION_ERROR]), float(report[ROTATION_ERROR])
+
+    def way_to_target(self, arm: int) -> Array:
+        """Return the way (3) and turn (3) from the tip to the target of the last step."""
+        tip, target = self.tip_pose(arm), self.targets[arm]
+        turn = np.ascontiguousarray(target[:3, :3] @ tip[:3, :3].T)
+        return np.concatenate(((target - tip)[:3, 3], log_rotation(turn)))
+
+    def guarded(self, arm: int) -> int | None:
+        """Return which distance the last step took speed for, by its number, if any."""
+        row = float(self._reports[arm, GUARDED])
+        return None if row == NOTHING else int(row)
 
     def singularity(self, arm: int) -> float:
         """Return the Jacobian's smallest singular value when the arm was last led."""

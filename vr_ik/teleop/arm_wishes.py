@@ -294,7 +294,9 @@ def _write_rhs(w: Work, wishes: Array, gain: float, seconds: float) -> None:
     n = w.rhs.shape[0]
     inverse = 1.0 / (1.0 + 0.5 * gain * seconds)
     for j in range(n):
-        w.rhs[j] = _LEAST_DAMPING * min(max(w.null[j], -_NULL_SPEED), _NULL_SPEED)
+        # With all of the damping: at a singularity, where a stretched arm could bend to either
+        # side, it goes back to the one it was engaged on.
+        w.rhs[j] = w.damping[j] * min(max(w.null[j], -_NULL_SPEED), _NULL_SPEED)
     for a in range(wishes.shape[0]):
         if wishes[a, FOLLOWING] <= 0.0:
             continue

@@ -28,14 +28,18 @@ Q, V, STOP_FROM, STOP_AGE, STOP_LENGTH = 0, 1, 2, 3, 4
 STATE = 5
 # Entries of Arm.settings.
 LONGEST_TICK, CLEARANCE, POSTURE_GAIN, ELBOW_GAIN, HORIZON = 0, 1, 2, 3, 4
-# A report's row: errors [m, rad], smallest singular value, pose (12), twist (6).
-POSITION_ERROR, ROTATION_ERROR, SINGULARITY, POSE, TWIST = 0, 1, 2, 3, 15
-REPORT = 21
+# A report's row: errors [m, rad], smallest singular value, pose (12), twist (6), and which of the
+# distances the guard took speed for, NOTHING where it took none.
+POSITION_ERROR, ROTATION_ERROR, SINGULARITY, POSE, TWIST, GUARDED = 0, 1, 2, 3, 15, 21
+REPORT = 22
+NOTHING = -1.0
 # An arm's wish: following (1 or 0), twist of the target (6), way from tip to elbow (3).
 FOLLOWING, WISHED_TWIST, ELBOW = 0, 1, 7
 WISH = 10
 # Vectors of one number a joint among the buffers.
 _VECTORS = 12
+# Numbers in the small buffers.
+_SMALL = 28
 # No elbow is led, in Arm.frame_bodies; -1 is the fixed world.
 NO_BODY = -2
 
@@ -111,6 +115,8 @@ class Work(NamedTuple):
     """(r, n + 2): gradient of a distance, its fastest approach, whether it is heeded."""
     rooms: Array
     """(r,): what each distance is above the one to keep [m]: walls of tips, pairs, boxes."""
+    guarded: Array
+    """(1,): the last of them that a velocity was refused for, or NOTHING."""
 
 
 def row_count(arms: int, capsules: int, pairs: int, boxes: int) -> int:
@@ -120,7 +126,7 @@ def row_count(arms: int, capsules: int, pairs: int, boxes: int) -> int:
 
 def work_size(bodies: int, columns: int, joints: int, arms: int, capsules: int, rows: int) -> int:
     """Return how many numbers `carve` takes."""
-    fixed = 36 + 27
+    fixed = 36 + _SMALL
     return (
         fixed
         + 18 * bodies
@@ -168,7 +174,7 @@ def carve(work: Array, arm: Arm, arms: int, row_limit: int) -> Work:
     at += row_limit * (n + 2)
     rooms = work[at : at + row_limit]
     at += row_limit
-    small = work[at : at + 27]
+    small = work[at : at + _SMALL]
     return Work(
         poses,
         columns_,
@@ -201,4 +207,5 @@ def carve(work: Array, arm: Arm, arms: int, row_limit: int) -> Work:
         small[24:27],
         rows,
         rooms,
+        small[27:28],
     )

@@ -36,6 +36,8 @@ _FIT = 1e-4
 """How far positions and velocities may disagree in a step [rad or m]."""
 _TRIED = 40
 """Times that are tried for a motion from one command to another."""
+_START = 0.01
+"""How far from where the robot is a first command may be [rad or m]; a robot at rest sags."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class CommandAudit:
 
     Between two commands joints accelerate evenly, so that the step q1 - q0 = t (v0 + v1) / 2 has
     told the time t itself; when a message came is no measure of it on a busy machine. That this
-    time fits all joints is checked; `clock_error` tells how far it is the true one in the sum.
+    time fits all joints is checked. In the sum it must be the true one, but for the time that a
+    command may be late: where it is not, the robot is as much faster or slower than it was told.
 
     Where messages between two commands were lost on their way to the judge, or a tick was so late
     that the robot had begun to brake by itself, the two must be such that a motion within all
@@ -72,6 +75,8 @@ class CommandAudit:
     published, at some time after the instant that it is for, but this instant is after the stamp
     before it: the time between two is at most from the stamp before the first to the second's. The
     very first is taken for one that is published at once.
+
+    The first command after a silence begins at rest, where the robot is.
     """
 
     def __init__(self, limits: Limits, rate_hz: float, horizon_s: float, silence_s: float) -> None:
@@ -92,6 +97,8 @@ class CommandAudit:
         self._number: int | None = None
         self._speed_left = np.zeros(0)
         self._told_s = self._true_s = 0.0
+        self._gained_s = 0.0
+        """What the commands' time is ahead of the true one, in steps that tell it."""
 
     def add(
         self,
@@ -100,17 +107,28 @@ class CommandAudit:
         velocities: ArrayLike,
         tail: Sequence[BrakingPoint] = (),
         number: int | None = None,
+        measured: ArrayLike | None = None,
     ) -> None:
         """Take a command with the stamp and the number that its publisher gave it.
 
         Its tail is what to do if no other one comes. Without a number, none is thought missing.
+        `measured` is where the robot is, if that is known: a first command is compared with it.
+        Where it is not, the very first of all may be one of a motion that has begun before.
         """
         q, v = np.array(positions, float), np.array(velocities, float)
         missed = 0 if number is None or self._number is None else number - self._number - 1
         self._number = number
         self.commands += 1
         self.missed += missed
+        if not all(np.isfinite((*point.q, *point.velocity)).all() for point in tail) or not (
+            np.isfinite(q).all() and np.isfinite(v).all()
+        ):
+            self._judge(POSITION, np.inf, 0.0)
+            return
         self._judge_point(q, v)
+        silent_s = np.inf if self._last is None else (sent_ns - self._last[0]) * 1e-9
+        if silent_s > self._silence_s and (self._last is not None or measured is not None):
+            self._judge_first(q, v, missed, measured)
         if self._last is not None:
             self._judge_step(sent_ns, q, v, missed)
         self._judge_tail(q, v, tail)
@@ -130,6 +148,16 @@ class CommandAudit:
         """The time that commands have told beside that of their stamps, less one."""
         return self._told_s / self._true_s - 1.0 if self._true_s > 0.0 else 0.0
 
+    def _judge_first(self, q: Array, v: Array, missed: int, measured: ArrayLike | None) -> None:
+        """Judge a command that no other one led to: from rest, where the robot is."""
+        before_s = self._horizon_s + missed * self._period_s
+        if (np.abs(v) > before_s * self._limits.acceleration * (1.0 + _SLACK)).any():
+            self.violations[ACCELERATION] += 1
+        if measured is not None:
+            way = 0.5 * before_s**2 * self._limits.acceleration
+            if (np.abs(q - np.asarray(measured, float)) > _START + way).any():
+                self.violations[VELOCITY] += 1
+
     def _judge_step(self, sent_ns: int, q: Array, v: Array, missed: int) -> None:
         assert self._last is not None
         before_ns, q_before, v_before = self._last
@@ -144,6 +172,7 @@ class CommandAudit:
         longest_s = (sent_ns - self._before_last_ns) * 1e-9
         share = np.abs(v - v_before) / (max(seconds, 1e-9) * self._limits.acceleration)
         used = float(share.max()) if fits and 0.0 < seconds <= self._silence_s else np.inf
+        gained_s, self._gained_s = self._gained_s, 0.0
         if true_s > self._silence_s:
             self._judge_rest()
         elif missed or (used > 1.0 + _SLACK and longest_s >= self._horizon_s):
@@ -151,10 +180,19 @@ class CommandAudit:
         elif used == np.inf:
             self.violations[VELOCITY] += 1
         else:
-            if square >= _LEAST_SPEED**2:
+            # In a late tick the robot has braked: the step tells no time.
+            if square >= _LEAST_SPEED**2 and true_s < self._horizon_s:
                 self._told_s += seconds
                 self._true_s += true_s
+                self._judge_clock(gained_s + seconds - true_s)
             self._judge(ACCELERATION, used, 1.0)
+
+    def _judge_clock(self, gained_s: float) -> None:
+        """Judge whether the time that commands tell goes along with that of their stamps."""
+        if abs(gained_s) > self._horizon_s + self._period_s:
+            self.violations[VELOCITY] += 1
+        else:
+            self._gained_s = gained_s
 
     def _judge_gap(self, way: Array, v_before: Array, v: Array, longest_s: float) -> None:
         """Judge two commands by whether any motion can have led from one to the other."""

@@ -103,7 +103,8 @@ class TeleopConfig(Config):
     horizon_s: float = param(
         0.02,
         'How far ahead commands are, where the output has a time for them; longer is smoother, '
-        'and later. After a tick that was longer the arm has braked meanwhile.',
+        'and later. After a tick that was longer the arm has braked meanwhile; where the output '
+        'has no time for them, it is a pause.',
         's',
         minimum=0.004,
         maximum=0.5,
@@ -194,9 +195,10 @@ class TeleopConfig(Config):
         for name in ('operator_origin', 'tool_rpy_deg'):
             if len(getattr(self, name)) != 3:
                 raise bad_value(name, list(getattr(self, name)), 'it must have 3 numbers')
-        if self.horizon_s * self.rate_hz < 1.0:
-            valid = f'it must be at least one tick, {1.0 / self.rate_hz:g} s'
-            raise bad_value('horizon_s', self.horizon_s, valid)
+        for name in ('horizon_s', 'longest_tick_s'):
+            if getattr(self, name) * self.rate_hz < 1.0:
+                valid = f'it must be at least one tick, {1.0 / self.rate_hz:g} s'
+                raise bad_value(name, getattr(self, name), valid)
         if len(_boxes('workspace', self.workspace)) > 1:
             raise bad_value('workspace', self.workspace, 'it must be one box')
         self.keep_out_boxes()
@@ -205,6 +207,16 @@ class TeleopConfig(Config):
     def arms(self) -> int:
         """The number of arms."""
         return len(self.tip_links)
+
+    @property
+    def longest_wait_s(self) -> float:
+        """The longest tick that is no pause.
+
+        A robot whose commands have no time has stood still since the last: to go on from where it
+        would have been by now would be a jump.
+        """
+        timed = self.output in ('joint_trajectory', 'joint_states')
+        return self.longest_tick_s if timed else min(self.longest_tick_s, self.horizon_s)
 
     def of_arm(self, name: str, arm: int) -> str | float:
         """Return an arm's entry of a list; a list of one holds for both."""

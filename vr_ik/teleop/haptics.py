@@ -16,13 +16,8 @@
 
 from collections.abc import Sequence
 
+from vr_ik.teleop.holding import NEAR_SINGULAR
 from vr_ik.teleop.types import ArmReport, Buzz
-
-# The arm cannot follow when its tip is this far from the target [m, rad]; it can again at half.
-_HELD_BACK_M = 0.03
-_HELD_BACK_RAD = 0.2
-# Below this singular value the arm is near a singularity; away from it at twice that.
-NEAR_SINGULAR = 0.05
 
 
 class Haptics:
@@ -50,11 +45,7 @@ class Haptics:
 
 def _feelings(report: ArmReport, before: set[Buzz]) -> set[Buzz]:
     """Return what holds an arm back; what is felt already ends later than it begins."""
-    felt = set()
-    share = 0.5 if Buzz.LIMIT in before else 1.0
-    far_m, far_rad = report.position_error_m, report.rotation_error_rad
-    if far_m > share * _HELD_BACK_M or far_rad > share * _HELD_BACK_RAD:
-        felt.add(Buzz.LIMIT)
+    felt = {Buzz.LIMIT} if report.held_by else set()
     if report.singularity < NEAR_SINGULAR * (2.0 if Buzz.SINGULARITY in before else 1.0):
         felt.add(Buzz.SINGULARITY)
     return felt

@@ -28,6 +28,7 @@ from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.gripper import Gripper
 from vr_ik.teleop.hand import Hand
 from vr_ik.teleop.haptics import Haptics
+from vr_ik.teleop.holding import Holding
 from vr_ik.teleop.retarget import Retarget
 from vr_ik.teleop.safety import after, Event
 from vr_ik.teleop.types import (
@@ -76,6 +77,7 @@ class TeleopSession:
         self._retargets = [Retarget(config) for _ in arms]
         self._grippers = [Gripper(config, arm, urdf_text) for arm in arms]
         self._haptics = Haptics(config.arms)
+        self._holdings = [Holding(config, self._arm, arm) for arm in arms]
         self._twist = np.zeros(6)
 
     @property
@@ -139,9 +141,6 @@ class TeleopSession:
         for i, clutch in enumerate(self._clutches):
             clutch.engaged = False
             self._haptics.loss(i)
-        if fault.reason is Reason.PAUSED:
-            # The robot has long come to rest by itself; to brake now would be to move it again.
-            self._arm.halt()
         return Event.FAULT
 
     def _pressed(
@@ -194,6 +193,7 @@ class TeleopSession:
         if self.idle:
             return False
         if self._clock.finding.reason is Reason.PAUSED:
+            # The robot has long come to rest by itself; to brake now would be to move it again.
             self._arm.halt()
             return False
         for i, clutch in enumerate(self._clutches):
@@ -220,12 +220,14 @@ class TeleopSession:
         self._arm.lead_arm(i, target, self._twist, elbow)
 
     def _command(self, moved: bool, arms: Sequence[ArmInput]) -> TeleopCommand:
+        for clutch, holding in zip(self._clutches, self._holdings, strict=True):
+            holding.update(clutch.engaged, self._clock.seconds)
         reports = tuple(self._report(i) for i in range(len(arms)))
         grippers = {g.joint: g.command for g in self._grippers if moved and g.command is not None}
         return TeleopCommand(
             self.state,
             self._finding.reason,
-            self._finding.text,
+            self._detail(),
             self.joint_names,
             self._arm.q.copy() if moved else None,
             self._arm.v.copy() if moved else None,
@@ -233,6 +235,15 @@ class TeleopSession:
             reports,
             self._haptics.take(reports),
         )
+
+    def _detail(self) -> str:
+        """Return the finding in words, or what holds arms back that follow."""
+        held = [
+            f'{tip} cannot follow ({holding.text})'
+            for tip, holding in zip(self.config.tip_links, self._holdings, strict=True)
+            if holding.text
+        ]
+        return '; '.join(held) or self._finding.text
 
     def _report(self, i: int) -> ArmReport:
         following = self._clutches[i].engaged
@@ -246,6 +257,7 @@ class TeleopSession:
             position_error,
             rotation_error,
             self._arm.singularity(i),
+            self._holdings[i].text,
         )
 
 

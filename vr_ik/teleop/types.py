@@ -115,6 +115,8 @@ class ArmReport:
     rotation_error_rad: float
     singularity: float
     """Smallest singular value of the Jacobian with metres of the arm's reach as unit."""
+    held_by: str
+    """What keeps the tip far from its target, in words; empty while it follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class TeleopCommand:
     reason: Reason
     """Of the last stop or refusal, until the arms are engaged again."""
     detail: str
-    """The reason in words, with the arm or joint it is about."""
+    """The reason in words, with the arm or joint it is about; or what holds an arm back."""
     joint_names: tuple[str, ...]
     positions: Array | None
     """(n,) [rad or m], the joints in the order of `joint_names`."""

@@ -59,7 +59,7 @@ class TickClock:
     def __init__(self, config: TeleopConfig) -> None:
         """Take the thresholds."""
         self._period_s = 1.0 / config.rate_hz
-        self._longest_s, self._jump_s = config.longest_tick_s, config.clock_jump_s
+        self._longest_s, self._jump_s = config.longest_wait_s, config.clock_jump_s
         self._now_ns: int | None = None
         self._steady_ns = 0
         self._drift_s = 0.0
