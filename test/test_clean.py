@@ -82,6 +82,16 @@ def test_a_jump_that_lasts_is_believed():
     first = believed.index(True)
     assert first * STEP_NS * 1e-9 >= LIMITS.glitch_hold_s
     assert all(believed[first:])
+    assert stream.cleaner.glitches == first
+
+
+def test_without_a_gate_every_jump_is_believed_at_once():
+    stream = Stream(CleanLimits(speed_m_s=0.1, turn_rad_s=0.1, glitch_hold_s=0.0, gap_hold_s=0.0))
+    for x in (0.0, 2.0, -3.0, 0.3):
+        target, confidence = stream.feed(at(x, x))
+        assert (target == at(x, x)).all()
+        assert confidence == 1.0
+    assert stream.cleaner.glitches == 0
 
 
 def test_random_jumping_is_never_believed():

@@ -124,6 +124,32 @@ def test_another_calibration_is_faded_in(user):
     assert np.abs((last - anew.q)[[0, 1, 2, *range(7, last.size)]]).max() < 0.02
 
 
+def test_who_turns_around_while_the_headset_is_lost_is_turned_gently(user):
+    pipeline = Pipeline(SolverConfig())
+    still = user.device_poses(user.q_at(START_S), THREE)
+    links = []
+    for i in range(END):
+        yaw = 1.5 * min(max(i - LOST, 0) / (BACK - LOST), 1.0)
+        turn = np.eye(4)
+        turn[:2, :2] = [[math.cos(yaw), -math.sin(yaw)], [math.sin(yaw), math.cos(yaw)]]
+        seen = slice(1, 3) if LOST <= i < BACK else slice(3)
+        poses = (turn @ still)[seen]
+        solution = pipeline.process(TrackingFrame(1 + i * 10_000_000, THREE[seen], poses))
+        links.append(pipeline.model.link_poses(solution.q))
+    assert steps_m(np.array(links)).max() < 0.05
+
+
+def test_what_is_shown_is_within_the_limits_of_joints(user):
+    model = user.model
+    easing = Easing(model)
+    low, high = model.neutral(), model.neutral()
+    low[7:], high[7:] = model.lower, model.upper
+    easing.begin(low, high, QUICK)
+    # Meanwhile what fits has gone to where it was shown: the offset would lead beyond.
+    q = easing.shown(high, high, 0.01)
+    assert (q[7:] <= model.upper).all()
+
+
 @pytest.mark.parametrize('pace', [CALM, QUICK, AT_ONCE])
 def test_an_offset_goes_in_time_and_no_joint_is_too_fast(user, pace):
     model = user.model

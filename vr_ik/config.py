@@ -287,7 +287,11 @@ class SolverConfig(Config):
         3000.0, 'Turn rate above which it is one.', 'deg/s', minimum=10.0, maximum=1e6
     )
     glitch_hold_s: float = param(
-        0.1, 'How long a jump must last to be believed.', 's', minimum=0.0, maximum=5.0
+        0.1,
+        'How long a jump must last to be believed; 0: every pose is.',
+        's',
+        minimum=0.0,
+        maximum=5.0,
     )
     world_frame: str = param(
         'vr_world', 'Parent frame of the devices and of the body.', read_only=True

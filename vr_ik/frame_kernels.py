@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.types import Array
 
-_ASTRAY_M = 0.03
 # A device that is still there has more say than the posture: when it is let go, that is at once,
 # and the body is led over gently.
 _LEAST_TRUST = 0.1
@@ -38,15 +37,6 @@ def weigh(confidence: Array, full: Array, weights: Array) -> bool:
         for k in range(2):
             weights[i, k] = trust * full[i, k]
     return is_any
-
-
-@kernel
-def is_astray(confidence: Array, errors_m: Array) -> bool:
-    """Tell whether a device is far from its place on the body."""
-    for i in range(confidence.shape[0]):
-        if confidence[i] * errors_m[i] > _ASTRAY_M:
-            return True
-    return False
 
 
 @kernel

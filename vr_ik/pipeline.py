@@ -19,38 +19,32 @@
 Nothing here knows of ROS: the solver node, the offline tools and the tests call it alike.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 import math
 import time
-from typing import Any
 
 import numpy as np
 
-from vr_ik import frame_kernels, registry
+from vr_ik import frame_kernels
 from vr_ik.body.easing import AT_ONCE, CALM, Easing, QUICK
 from vr_ik.body.human import human_urdf
-from vr_ik.body.mounts import Mount
-from vr_ik.body.posture import PosturePull, start_postures
+from vr_ik.body.posture import start_postures
 from vr_ik.body.stand_ins import StandIns
 from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
-from vr_ik.config_fields import bad_value
-from vr_ik.config_texts import option_map
-from vr_ik.errors import ConfigError
-from vr_ik.filters.clean import CleanLimits, FrameCleaner
-from vr_ik.filters.one_euro import OneEuro, Smoothing
+from vr_ik.filters.clean import FrameCleaner
+from vr_ik.filters.one_euro import OneEuro
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.solvers.base import (
-    LeapingSolver,
-    make_solver,
-    PostureSolver,
-    RememberingSolver,
-    Solver,
-    SolveResult,
+from vr_ik.pipeline_parts import (
+    clean_limits,
+    configured_pull,
+    configured_solver,
+    mounts_in_use,
+    smoothing,
 )
-from vr_ik.types import Array, Status, Task, TrackingFrame
+from vr_ik.solvers.base import LeapingSolver, RememberingSolver, SolveResult
+from vr_ik.types import Array, Status, TrackingFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +75,7 @@ class Pipeline:
             calibration = Calibration.nominal(config.user_height_m, config.arm_span_m or None)
         self.urdf = human_urdf(calibration.proportions, config.model)
         self.model = RobotModel.from_urdf(self.urdf, floating_base=True)
-        self.mounts = _mounts_in_use(config, calibration, self.model)
+        self.mounts = mounts_in_use(config, calibration, self.model)
         self.roles = tuple(self.mounts)
         """Devices that are followed where present, in the order of the solver's tasks."""
         self._stand_ins = StandIns(calibration, self.model, config.heading, self.roles)
@@ -91,14 +85,14 @@ class Pipeline:
         self._full_weights = np.array(
             [weights * device_trust(role) * factors.get(role, 1.0) for role in self.roles]
         )
-        self._solver = _solver(config, self.model, mounts)
-        self._posture_pull = _posture_pull(config, self._solver)
+        self._solver = configured_solver(config, self.model, mounts)
+        self._posture_pull = configured_pull(config, self._solver)
         self._easing = Easing(self.model)
         self._q = self._wanted_q = self.model.neutral()
         """What was shown last, and what fits the devices; the way to it may take a while."""
-        self._cleaner = FrameCleaner(self.roles, _clean_limits(config))
-        smoothing = _smoothing(config)
-        self._smoother = None if smoothing is None else OneEuro(len(self.roles), smoothing)
+        self._cleaner = FrameCleaner(self.roles, clean_limits(config))
+        smooth = smoothing(config)
+        self._smoother = None if smooth is None else OneEuro(len(self.roles), smooth)
         self._targets = np.tile(np.eye(4), (len(mounts), 1, 1))
         self.targets = self._targets[: len(self.roles)]
         """Cleaned poses of the devices in the last frame, in the order of `roles`."""
@@ -127,8 +121,6 @@ class Pipeline:
         """When there was any device last."""
         self._seen = np.zeros(len(self.roles), bool)
         """Which devices there were in the last frame."""
-        self._is_astray = False
-        """Whether devices were far from their places on the body in the last frame."""
         self._before: Pipeline | None = None
         """What has solved until now."""
 
@@ -141,7 +133,6 @@ class Pipeline:
             return
         self._q, self._wanted_q = before._q, before._wanted_q
         self._stamp_ns, self._seen_ns = before._stamp_ns, before._seen_ns
-        self._is_astray = before._is_astray
         self._stand_ins.take_over(before._stand_ins)
         both = [role for role in self.roles if role in before.roles]
         rows = [self.roles.index(role) for role in both]
@@ -201,7 +192,6 @@ class Pipeline:
         else:
             result = self._solver.solve(self._wanted_q, self._targets)
         self._wanted_q = result.q
-        self._is_astray = frame_kernels.is_astray(self.confidence, result.position_errors)
         if self._before is not None:
             self._go_on_from(self._before, frame)
             self._before = None
@@ -238,10 +228,10 @@ class Pipeline:
         self._stand_ins.fill(self.targets, self.confidence, root, seconds, targets, weights)
 
     def _set_posture(self, seconds: float) -> None:
-        """Say where joints go that devices leave free; a pose that is far off is left quickly."""
+        """Say where joints go that devices leave free."""
         if self._posture_pull is None:
             return
-        if seconds > 0.0 and not self._is_astray:
+        if seconds > 0.0:
             self._posture_pull.from_pose(self._wanted_q, seconds)
         else:
             self._posture_pull.to_rest()
@@ -302,82 +292,6 @@ class Pipeline:
         return 0.0 if self._stamp_ns is None else max(stamp_ns - self._stamp_ns, 0) * 1e-9
 
 
-# A frame is solved when a step gains less than this part of the cost: beyond it nearly straight
-# limbs still creep by milliradians, which no device can tell.
-_GAIN_TOLERANCE = 1e-3
-
 _FIRST_SOLVES = 5
 # After a longer silence the body is looked for anew, not moved there slowly.
 _LONGEST_PAUSE_NS = 1_000_000_000
-
-# The devices that tell best where the body is and which way it faces come first.
-_SUREST = ('waist', 'chest', 'hmd')
-
-
-def _mounts_in_use(
-    config: SolverConfig, calibration: Calibration, model: RobotModel
-) -> dict[str, Mount]:
-    """Return where each device to follow sits on the model; the surest come first."""
-    mounts = calibration.mounts
-    roles = sorted(config.trackers, key=lambda role: (*_SUREST, role).index(role))
-    in_use = {
-        role: mounts[role]
-        for role in roles
-        if role in mounts and mounts[role].link in model.link_names
-    }
-    if not in_use:
-        raise ConfigError(
-            f'None of the trackers {", ".join(config.trackers)} is worn on the '
-            f"'{config.model}' model; try hmd, l_controller, r_controller."
-        )
-    return in_use
-
-
-def _solver(config: SolverConfig, model: RobotModel, mounts: Sequence[Mount]) -> Solver:
-    """Make the configured solver; it gets those of our settings that it knows, and its own."""
-    tasks = [
-        Task(
-            mount.link,
-            config.position_weight,
-            config.orientation_weight,
-            mount.pose_link_from_device,
-        )
-        for mount in mounts
-    ]
-    settings: dict[str, Any] = {
-        'max_iterations': config.max_iterations,
-        'position_tolerance': config.position_tolerance_mm * 1e-3,
-        'orientation_tolerance': math.radians(config.orientation_tolerance_deg),
-        'gain_tolerance': _GAIN_TOLERANCE,
-    }
-    options = registry.load(registry.SOLVERS, config.solver).Options
-    known = {field.name for field in fields(options)}
-    given = {name: value for name, value in settings.items() if name in known}
-    given |= option_map('solver_options', config.solver_options)
-    if 'posture_weight' in given:
-        valid = "set the node's parameter posture_weight instead"
-        raise bad_value('solver_options', config.solver_options, valid)
-    return make_solver(config.solver, model, tasks, **given)
-
-
-def _posture_pull(config: SolverConfig, solver: Solver) -> PosturePull | None:
-    if not isinstance(solver, PostureSolver):
-        return None
-    return PosturePull(solver, config.posture_weight, config.spine)
-
-
-def _smoothing(config: SolverConfig) -> Smoothing | None:
-    if config.smoothing_hz == 0.0:
-        return None
-    return Smoothing(
-        config.smoothing_hz, config.smoothing_position_gain, config.smoothing_rotation_gain
-    )
-
-
-def _clean_limits(config: SolverConfig) -> CleanLimits:
-    return CleanLimits(
-        config.glitch_speed_m_s,
-        math.radians(config.glitch_turn_deg_s),
-        config.glitch_hold_s,
-        config.gap_hold_s,
-    )

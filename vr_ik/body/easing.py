@@ -42,7 +42,7 @@ class Pace(NamedTuple):
 
 CALM = Pace(0.4, 1.0, 1.5, 1.5)
 """After a loss there is no haste."""
-QUICK = Pace(0.4, 2.0, 4.0, 6.0)
+QUICK = Pace(0.15, 2.0, 4.0, 6.0)
 """There is better knowledge now: a device came back, or another calibration."""
 AT_ONCE = Pace(0.1, 10.0, 20.0, math.inf)
 """Devices have moved as no body does, and mean it: as fast as joints can."""

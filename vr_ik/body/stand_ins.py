@@ -33,11 +33,10 @@ _NEEDLESS_BY = {'waist': ('waist', 'chest'), 'l_foot': ('l_foot',), 'r_foot': ('
 """Devices that something stands in for, the pelvis first, and those that make it needless."""
 _PELVIS = 0
 _NONE = -1
-# Shares of the body's height, of a leg, of one: where a head is that lies or sits, a hip, and how
-# upright a pelvis is. Nobody stands who lies.
+# Shares of the body's height, and of a leg: where a head and a hip are of who lies, and sits.
+# Nobody stands who lies.
 _LYING_HEAD, _SITTING_HEAD = 0.2, 0.35
 _LYING_HIP, _SITTING_HIP = 0.2, 0.45
-_FALLEN, _UPRIGHT = 0.3, 0.7
 # Part of a leg's length at which it lies with the knee hardly bent.
 _LOOSE = 0.95
 _LEVEL = 0.2
@@ -177,7 +176,6 @@ def _fill(
     if is_known:
         hip_height = (root[2] - floor_m - ankle_m) / leg_m
         standing = _risen(hip_height, _LYING_HIP, _SITTING_HIP)
-        standing *= _risen(_up(root), _FALLEN, _UPRIGHT)
     if is_known and _is_needless(needless_by[_PELVIS], confidence):
         # A device on the trunk knows better than head and hands how it is.
         yaw, lying = _yaw(root), 0.0
@@ -253,12 +251,6 @@ def _is_needless(needless_by: NDArray[np.bool_], confidence: Array) -> bool:
 def _risen(value: float, none: float, full: float) -> float:
     """Return 0 up to a value, 1 from another one, and what is between."""
     return min(1.0, max(0.0, (value - none) / (full - none)))
-
-
-@inlined_kernel
-def _up(root: Array) -> float:
-    """Return how much the pelvis' own up is up, from -1 to 1."""
-    return 1.0 - 2.0 * (root[3] * root[3] + root[4] * root[4])
 
 
 @inlined_kernel

@@ -30,7 +30,7 @@ class CleanLimits:
     speed_m_s: float
     turn_rad_s: float
     glitch_hold_s: float
-    """How long a jump must last to be believed."""
+    """How long a jump must last to be believed; 0: every pose is."""
     gap_hold_s: float
     """How long the last pose of a lost device is used, with less and less weight."""
 

@@ -102,7 +102,10 @@ def _take(memory: Memory, i: int, pose: Array, now_ns: int, limits: Array) -> in
         return 0
     seconds = max(now_ns - memory.stamps_ns[i], 0) * 1e-9
     distance, angle = _moved(memory.poses[i], pose)
-    if _is_possible(distance, angle, seconds, memory.speeds[i, 0], memory.speeds[i, 1], limits):
+    is_gated = limits[2] > 0.0
+    if not is_gated or _is_possible(
+        distance, angle, seconds, memory.speeds[i, 0], memory.speeds[i, 1], limits
+    ):
         speed = distance / seconds if seconds > 0.0 else 0.0
         _believe(memory, i, pose, now_ns, speed, angle / seconds if seconds > 0.0 else 0.0)
         return 0
@@ -115,6 +118,7 @@ def _take(memory: Memory, i: int, pose: Array, now_ns: int, limits: Array) -> in
     elif waited_s >= limits[2]:
         # What is known of the speed does not outlive a jump.
         _believe(memory, i, pose, now_ns, 0.0, 0.0)
+        return 0
     return 1
 
 
