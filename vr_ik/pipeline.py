@@ -86,6 +86,8 @@ class Pipeline:
             [weights * device_trust(role) * factors.get(role, 1.0) for role in self.roles]
         )
         self._solver = configured_solver(config, self.model, mounts)
+        # Asked once: whether something keeps a protocol takes as long as a step of the solver.
+        self._leaping = self._solver if isinstance(self._solver, LeapingSolver) else None
         self._posture_pull = configured_pull(config, self._solver)
         self._easing = Easing(self.model)
         self._q = self._wanted_q = self.model.neutral()
@@ -195,14 +197,11 @@ class Pipeline:
         if self._before is not None:
             self._go_on_from(self._before, frame)
             self._before = None
-        elif change or self._has_leapt():
+        elif change or (self._leaping is not None and self._leaping.has_leapt):
             self._easing.begin(self._wanted_q, q_before, pace)
-        elif not self._easing.is_possible(q_before, self._wanted_q, seconds):
+        elif seconds > 0.0 and not self._easing.is_possible(q_before, self._wanted_q, seconds):
             self._easing.begin(self._wanted_q, q_before, AT_ONCE)
         return result
-
-    def _has_leapt(self) -> bool:
-        return isinstance(self._solver, LeapingSolver) and self._solver.has_leapt
 
     def _as_before(self, stand_ins: Array, weights: Array) -> Array:
         """Return the pose that would fit this frame, were the same devices known as before."""
