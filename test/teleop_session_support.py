@@ -246,6 +246,7 @@ class Operator:
         self.object_m = 0.0
         """Grippers close no farther than this."""
         self.enabled = True
+        self.veto = Reason.NONE
         self.tracked = True
         self.head: Array | None = np.eye(4)
         self.robot_age_s = 0.0
@@ -283,7 +284,7 @@ class Operator:
         fingers = self.fingers.copy()
         robot = RobotState(stamp_ns, positions) if self.robot_known else None
         measured = self.robot.copy()
-        inputs = TeleopInputs(arms, self.enabled, self.head, robot)
+        inputs = TeleopInputs(arms, self.enabled, self.head, robot, self.veto)
         command = self.session.step(self.now_ns, inputs, self.steady_ns)
         threshold = self.config.clutch_threshold
         pressed = [not clutch < threshold for clutch in self.clutches]

@@ -191,7 +191,7 @@ def test_a_turn_too_far_in_a_frame_is_a_jump(turn: float, fault: Reason) -> None
 @pytest.mark.parametrize(
     ('bad', 'stamp_ns', 'fault'),
     (
-        (None, 0, Reason.TRACKING_LOST),
+        (None, 0, Reason.NEVER_TRACKED),
         (np.eye(4), -101 * MS, Reason.TRACKING_LOST),
         (np.eye(4), 101 * MS, Reason.CLOCK_JUMP),
         (np.full((4, 4), np.nan), 0, Reason.BAD_POSE),
@@ -206,6 +206,16 @@ def test_bad_devices_have_a_name(bad, stamp_ns: int, fault: Reason) -> None:
     assert hand.fault is fault
 
 
+def test_a_device_is_lost_only_after_it_was_seen() -> None:
+    hand = Hand(TeleopConfig())
+    faults = []
+    for k, seen in enumerate((False, True, False, False)):
+        hand.update(ArmInput(np.eye(4) if seen else None, k * MS), k * MS)
+        faults.append(hand.fault)
+    lost = Reason.TRACKING_LOST
+    assert faults == [Reason.NEVER_TRACKED, Reason.NONE, lost, lost]
+
+
 @pytest.mark.parametrize(
     ('values', 'text'),
     (
@@ -218,6 +228,7 @@ def test_bad_devices_have_a_name(bad, stamp_ns: int, fault: Reason) -> None:
         ({'keep_out': '0 0 0 1 1 nan'}, 'x y z x y z'),
         ({'operator_origin': (1.0, 2.0)}, '3 numbers'),
         ({'rate_hz': 20.0}, 'at least one tick, 0.05 s'),
+        ({'rate_hz': 50.0, 'longest_tick_s': 0.03}, 'at least 2 ticks, 0.04 s'),
         ({'output': 'smoke_signals'}, 'joint_trajectory'),
     ),
 )

@@ -96,7 +96,7 @@ class Graph:
         return audit
 
     def check_silence(self) -> None:
-        """Nothing more is commanded, and all that was has kept within its limits."""
+        """Nothing more is commanded; all that was has kept within its limits, and ends at rest."""
         self.operator.go_on(CONFIG.stop_time_s + 0.2)
         count = len(self.commands)
         self.operator.go_on(0.5)
@@ -104,6 +104,8 @@ class Graph:
         audit = self.audit(0)
         assert not +audit.violations, (audit.violations, audit.worst)
         assert abs(audit.clock_error) < 0.1
+        for _, message in self.commands:
+            assert not any(message.points[-1].velocities)
 
     def _on_command(self, message: JointTrajectory, info) -> None:
         self.commands.append((info, message))
@@ -220,7 +222,7 @@ def pause(graph: Graph) -> None:
     [
         (lose_tracking, 'the device is not tracked (r_controller)'),
         (jump, 'the device jumped (r_controller)'),
-        (pause, 'the enable was withdrawn'),
+        (pause, 'paused by the service'),
     ],
 )
 def test_a_fault_stops_the_moving_arm_smoothly_until_the_clutch_is_pressed_anew(
@@ -250,7 +252,9 @@ def test_a_controller_that_falls_silent_with_its_grip_pressed_lets_go_for_good(
     operator = engaged.operator
     operator.move(0.5 * UP, 0.3)
     operator.powered = False
-    operator.wait_for_state('stopped: the buttons of the device are silent (r_controller)')
+    # Stopped for as long as the arm moves; no grip is known to be pressed after that.
+    silent = 'the buttons of the device are silent (r_controller)'
+    operator.wait_for(lambda: silent in operator.state, silent)
     engaged.check_silence()
     operator.powered = True  # and the grip is still pressed
     operator.go_on(0.3)
@@ -258,18 +262,6 @@ def test_a_controller_that_falls_silent_with_its_grip_pressed_lets_go_for_good(
     operator.release()
     operator.engage()
     operator.move(-0.5 * UP, 0.3)
-
-
-def test_a_menu_button_that_is_held_takes_back_no_pause(engaged: Graph) -> None:
-    operator = engaged.operator
-    operator.menu = True
-    operator.go_on(0.2)
-    pause(engaged)
-    operator.release()
-    operator.grip = 1.0
-    operator.wait_for_state('disengaged: not enabled')
-    operator.menu = False
-    operator.release()
 
 
 def test_a_robot_that_is_silent_stops_the_arm_and_is_not_engaged(
@@ -307,6 +299,7 @@ def test_parameters_change_at_rest_only_and_a_reset_forgets_the_stop(engaged: Gr
     assert [result.successful for result in results] == [True, True]
     assert engaged.call(engaged.reset, Trigger.Request()).success
     engaged.operator.wait_for_state('disengaged: all is well')
+    assert engaged.call(engaged.pause, SetBool.Request(data=False)).success
     engaged.operator.release()
     engaged.operator.engage()
     before = engaged.tip()

@@ -133,14 +133,14 @@ def test_another_description_of_the_robot_stops_the_arm_for_good() -> None:
             operator.go_on(0.3)
             assert operator.state.startswith('engaged')
             described.publish(String(data=f'{text}\n'))
-            operator.wait_for_state('stopped: the enable was withdrawn')
+            operator.wait_for_state('stopped: the robot is described otherwise')
             answer = enable.call_async(SetBool.Request(data=False))
             operator.wait_for(answer.done, 'an answer')
             assert not answer.result().success
             assert 'started anew' in answer.result().message
             operator.release()
             operator.grip = 1.0
-            operator.wait_for_state('disengaged: not enabled')
+            operator.wait_for_state('disengaged: the robot is described otherwise')
         assert process.end() == 0, process.output()
     finally:
         process.kill()

@@ -28,7 +28,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from vr_ik.config import replace
 from vr_ik.errors import ConfigError, VrIkError
 from vr_ik.io.packages import read_description, share_folders
 from vr_ik.kinematics.model import RobotModel
@@ -49,7 +48,7 @@ from vr_ik.nodes.teleop_report import TeleopReport
 from vr_ik.teleop.measured import MeasuredJoints
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.teleop.session import TeleopSession
-from vr_ik.teleop.types import ArmInput, RobotState, TeleopInputs
+from vr_ik.teleop.types import ArmInput, Reason, RobotState, TeleopCommand, TeleopInputs
 from vr_ik.teleop.watch import REST_S
 
 NAME = 'teleop_node'
@@ -86,6 +85,17 @@ class Driving:
                 self.output = ServoTwists(node, config, robot.root_link)
         self.report = TeleopReport(node, config.arms, robot.root_link)
 
+    def send(self, now_ns: int, steady_ns: int, command: TeleopCommand) -> bool:
+        """Publish the command of a tick that began at `steady_ns`, unless it is too late."""
+        # A machine that was busy meanwhile has let the robot brake: this would call it back.
+        in_time = time.monotonic_ns() - steady_ns < 1e9 * self.session.config.horizon_s
+        sent = (command.publish and in_time) or self.simulated is not None
+        if sent:
+            self.output.send(now_ns, command)
+        if self.grippers is not None:
+            self.grippers.send(command)
+        return sent
+
     def begin_anew(self, config: TeleopNodeConfig) -> None:
         """Have a new session, with parameters that may have changed."""
         before = self.session
@@ -97,10 +107,8 @@ class Driving:
 
 def make_session(config: TeleopNodeConfig, urdf_text: str) -> TeleopSession:
     """Return a session; another one was engaged before it, so that no tick compiles anything."""
-    # A pause must work whether the operator has to enable first or not.
-    always = replace(config, {'require_enable': True})
     packages = tuple(share_folders())
-    warm = TeleopSession(always, urdf_text, packages)
+    warm = TeleopSession(config, urdf_text, packages)
     robot = RobotModel.from_urdf(urdf_text)
     positions = dict(zip(robot.joint_names, robot.neutral().tolist(), strict=True))
     resting = 2 + math.ceil(REST_S * config.rate_hz)
@@ -110,7 +118,7 @@ def make_session(config: TeleopNodeConfig, urdf_text: str) -> TeleopSession:
         state = RobotState(stamp_ns, positions)
         inputs = TeleopInputs((hand,) * config.arms, True, np.eye(4), state)
         warm.step(stamp_ns, inputs, stamp_ns)
-    return TeleopSession(always, urdf_text, packages)
+    return TeleopSession(config, urdf_text, packages)
 
 
 class TeleopNode(Node):
@@ -123,7 +131,7 @@ class TeleopNode(Node):
         config = self._config.value
         self._operator = Operator(self, config)
         self._driving: Driving | None = None
-        self._outdated = False
+        self._veto = Reason.NONE
         self.create_service(SetBool, '~/pause', self._on_pause)
         triggers.offer(self, '~/reset', self._reset)
         self._config.when_changed(self._apply)
@@ -144,7 +152,7 @@ class TeleopNode(Node):
         """Bring the arms to rest, then let go of the node."""
         if self._driving is not None:
             config = self._config.value
-            self._operator.enabled = False
+            self._veto = Reason.ENDED
             deadline_s = time.monotonic() + 2.0 * config.stop_time_s
             while self._tick() and time.monotonic() < deadline_s:
                 time.sleep(1.0 / config.rate_hz)
@@ -166,7 +174,7 @@ class TeleopNode(Node):
     def _on_description(self, message: String) -> None:
         if self._driving is not None:
             if message.data != self._driving.urdf_text:
-                self._outdated = True
+                self._veto = Reason.ROBOT_CHANGED
                 self.get_logger().error(_OUTDATED)
             return
         try:
@@ -191,22 +199,18 @@ class TeleopNode(Node):
             driving.measured.update(now_ns, list(positions), list(positions.values()))
         inputs = TeleopInputs(
             operator.arms(now_ns),
-            operator.enabled and not self._outdated,
+            operator.enabled,
             operator.head(now_ns),
             driving.measured.state(),
+            self._veto,
         )
         command = driving.session.step(now_ns, inputs, steady_ns)
-        # A machine that was busy meanwhile has let the robot brake: this would call it back.
-        in_time = time.monotonic_ns() - steady_ns < 1e9 * driving.session.config.horizon_s
-        if (command.publish and in_time) or driving.simulated is not None:
-            driving.output.send(now_ns, command)
-        if driving.grippers is not None:
-            driving.grippers.send(command)
+        sent = driving.send(now_ns, steady_ns, command)
         for arm, why in command.haptics:
             operator.vibrate(arm, why)
         took_s = (time.monotonic_ns() - steady_ns) * 1e-9
         latency_s = (now_ns - operator.newest_ns) * 1e-9 + took_s
-        driving.report.note(now_ns, command, took_s, latency_s)
+        driving.report.note(now_ns, command, sent, took_s, latency_s)
         return command.publish
 
     def _apply(self, config: TeleopNodeConfig) -> None:
@@ -232,10 +236,13 @@ class TeleopNode(Node):
             raise ConfigError(text)
 
     def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        """Withdraw the enable, so that the arms stop, or give it."""
-        self._operator.enabled = not request.data
-        response.success = bool(request.data) or not self._outdated
-        enabled = _OUTDATED if self._outdated else 'Enabled: press the clutch to move.'
+        """Stop the arms, until this is taken back here; or enable them."""
+        outdated = self._veto is Reason.ROBOT_CHANGED
+        if not outdated:
+            self._veto = Reason.HELD if request.data else Reason.NONE
+        self._operator.enabled = self._operator.enabled or not request.data
+        response.success = bool(request.data) or not outdated
+        enabled = _OUTDATED if outdated else 'Enabled: press the clutch to move.'
         response.message = 'Paused.' if request.data else enabled
         self.get_logger().info(response.message)
         return response
@@ -244,7 +251,7 @@ class TeleopNode(Node):
         if self._driving is None:
             text = 'no robot description'
             return [diagnostics.status('teleop', diagnostics.WARN, text, {})]
-        return [self._driving.report.line(self._operator.enabled)]
+        return [self._driving.report.line(self._operator.enabled and self._veto is Reason.NONE)]
 
 
 def create() -> TeleopNode:

@@ -33,7 +33,7 @@ from vr_ik.nodes import qos
 from vr_ik.nodes.conversions import stamp_in_ns
 from vr_ik.nodes.device_topics import topic_name
 from vr_ik.nodes.tf_layout import in_our_layout
-from vr_ik.teleop.measured import OperatorBody
+from vr_ik.teleop.measured import DevicePoses, OperatorBody
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.teleop.types import ArmInput, Buzz
 from vr_ik.types import Array
@@ -51,8 +51,8 @@ class Operator:
         self._node = node
         self.config = config
         self.enabled = not config.require_enable
-        """Whether the arms may move at all; pressed by the operator, taken back by a pause."""
-        self._poses: dict[str, tuple[int, Array]] = {}
+        """Whether the operator has allowed the arms to move, or has not to be asked."""
+        self._poses = DevicePoses()
         self._joys: dict[str, tuple[int, Joy]] = {}
         self._body: OperatorBody | None = None
         elbows = {frame for frame in config.elbow_frames if frame}
@@ -67,8 +67,7 @@ class Operator:
     @property
     def newest_ns(self) -> int:
         """The stamp of the newest pose of a device that leads an arm; 0 before any."""
-        frames = self.config.device_frames
-        return max((self._poses[f][0] for f in frames if f in self._poses), default=0)
+        return max(self._poses.last(frame)[0] for frame in self.config.device_frames)
 
     def arms(self, now_ns: int) -> tuple[ArmInput, ...]:
         """Return what each hand does now."""
@@ -76,8 +75,8 @@ class Operator:
 
     def head(self, now_ns: int) -> Array | None:
         """Return pose_world_from_head; None where it is lost."""
-        stamp_ns, pose = self._poses.get(self.config.head_frame, (0, None))
-        return None if stamp_ns < self._oldest_ns(now_ns) else pose
+        config = self.config
+        return self._poses.recent(config.head_frame, now_ns, config.tracking_timeout_s)
 
     def vibrate(self, arm: int, why: Buzz) -> None:
         """Let the operator feel something in one hand."""
@@ -86,7 +85,7 @@ class Operator:
 
     def _arm(self, arm: int, now_ns: int) -> ArmInput:
         config, frame = self.config, self.config.device_frames[arm]
-        stamp_ns, pose = self._poses.get(frame, (0, None))
+        stamp_ns, pose = self._poses.last(frame)
         clutch = trigger = math.nan
         heard_ns, joy = self._joys.get(frame, (0, None))
         silent_s = (time.monotonic_ns() - heard_ns) * 1e-9
@@ -100,14 +99,11 @@ class Operator:
         frame = str(self.config.of_arm('elbow_frames', arm))
         if not frame:
             return None
-        oldest_ns = self._oldest_ns(now_ns)
-        if frame in self._poses and self._poses[frame][0] >= oldest_ns:
-            return self._poses[frame][1][:3, 3]
-        return None if self._body is None else self._body.position(frame, oldest_ns)
-
-    def _oldest_ns(self, now_ns: int) -> int:
-        """Return the stamp before which a pose is lost."""
-        return now_ns - round(self.config.tracking_timeout_s * 1e9)
+        timeout_s = self.config.tracking_timeout_s
+        pose = self._poses.recent(frame, now_ns, timeout_s)
+        if pose is not None:
+            return pose[:3, 3]
+        return None if self._body is None else self._body.position(frame, now_ns, timeout_s)
 
     def _open_device(self, frame: str) -> Any:
         topic = self._topic(f'{topic_name(frame)}/joy')
@@ -128,7 +124,7 @@ class Operator:
         _, before = self._joys.get(frame, (0, None))
         self._joys[frame] = (time.monotonic_ns(), joy)
         button = self.config.enable_button
-        # A button that is stuck, or still held at a pause, must not enable again.
+        # A button that is stuck, or was held when the node began, must not enable.
         fresh = before is not None and _button(joy, button) and not _button(before, button)
         if fresh and not self.enabled:
             self.enabled = True
@@ -158,7 +154,7 @@ class Operator:
         ):
             if name == _ROOT and self._body is not None:
                 self._body.set_root(stamp_ns, pose)
-            self._poses[name] = (stamp_ns, pose)
+            self._poses.update(name, stamp_ns, pose)
         if devices.rejected:
             self._warn(f'Dropped an impossible transform of {", ".join(devices.rejected)}.')
 

@@ -52,12 +52,14 @@ class TeleopReport:
         self._told = ''
         self._last: TeleopCommand | None = None
         self._stops: Counter[Reason] = Counter()
-        self._commands = self._ticks = 0
+        self._commands = self._late = self._ticks = 0
         self._held, self._held_ticks, self._held_lines = '', 0, 0
         self._longest_s = self._latency_s = 0.0
         self._since_s = time.monotonic()
 
-    def note(self, now_ns: int, command: TeleopCommand, took_s: float, latency_s: float) -> None:
+    def note(
+        self, now_ns: int, command: TeleopCommand, sent: bool, took_s: float, latency_s: float
+    ) -> None:
         """Count a tick, tell a change, and show where the arms are wanted and are."""
         before = State.DISENGAGED if self._last is None else self._last.state
         if command.state is State.STOPPED and before is not State.STOPPED:
@@ -68,7 +70,8 @@ class TeleopReport:
             self._held, self._held_lines = command.detail, _HELD_LINES
             self._held_ticks += 1
         self._longest_s = max(self._longest_s, took_s)
-        if command.publish:
+        self._late += command.publish and not sent
+        if command.publish and sent:
             self._commands += 1
             self._latency_s = max(self._latency_s, latency_s)
             self._show(now_ns, command)
@@ -84,6 +87,7 @@ class TeleopReport:
             'tick, longest [ms]': 1e3 * self._longest_s,
             'age of the hand at the command, longest [ms]': 1e3 * self._latency_s,
             'commands': self._commands,
+            'commands too late to be sent': self._late,
             'held back [%]': 100.0 * self._held_ticks / max(self._ticks, 1),
         }
         values |= {f'stops, {reason.name.lower()}': n for reason, n in self._stops.items()}

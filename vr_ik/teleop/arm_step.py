@@ -41,6 +41,8 @@ from vr_ik.teleop.arm_work import (
     row_count,
     SINGULARITY,
     STATE,
+    STOP_AGE,
+    STOP_FROM,
     STOP_LENGTH,
     TWIST,
     UPPER,
@@ -127,6 +129,12 @@ class ArmStep:
         """Be at rest where the joints are: nobody has followed the command for long."""
         self.v[:] = 0.0
         self._state[STOP_LENGTH] = 0.0
+
+    def brake(self) -> None:
+        """Come to rest by the shortest way from the next step on, in place of a smooth one."""
+        # As if a stop had been over long ago, and the acceleration alone has kept it from that.
+        self._state[STOP_FROM] = self._state[STOP_AGE] = 0.0
+        self._state[STOP_LENGTH] = 1.0
 
     def rest_arm(self, arm: int) -> None:
         """Let an arm come to rest from the next step on."""

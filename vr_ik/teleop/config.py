@@ -31,6 +31,8 @@ OUTPUTS = ('joint_trajectory', 'commands', 'servo_pose', 'servo_twist', 'joint_s
 
 MOST_ARMS = 2
 _BOX_NUMBERS = 6
+# A tick that is a little late is no pause.
+_LEAST_TICKS = 2
 
 
 @dataclass(frozen=True)
@@ -195,10 +197,12 @@ class TeleopConfig(Config):
         for name in ('operator_origin', 'tool_rpy_deg'):
             if len(getattr(self, name)) != 3:
                 raise bad_value(name, list(getattr(self, name)), 'it must have 3 numbers')
-        for name in ('horizon_s', 'longest_tick_s'):
-            if getattr(self, name) * self.rate_hz < 1.0:
-                valid = f'it must be at least one tick, {1.0 / self.rate_hz:g} s'
-                raise bad_value(name, getattr(self, name), valid)
+        if self.horizon_s * self.rate_hz < 1.0:
+            valid = f'it must be at least one tick, {1.0 / self.rate_hz:g} s'
+            raise bad_value('horizon_s', self.horizon_s, valid)
+        if self.longest_tick_s * self.rate_hz < _LEAST_TICKS:
+            valid = f'it must be at least {_LEAST_TICKS} ticks, {_LEAST_TICKS / self.rate_hz:g} s'
+            raise bad_value('longest_tick_s', self.longest_tick_s, valid)
         if len(_boxes('workspace', self.workspace)) > 1:
             raise bad_value('workspace', self.workspace, 'it must be one box')
         self.keep_out_boxes()

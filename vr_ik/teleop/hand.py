@@ -37,15 +37,19 @@ class Hand:
         self._state = np.zeros((4, 4, 4))
         self._twist = self._state[TWIST].ravel()[:6]
         self._stamp_ns: int | None = None
+        self._seen = False
         here = np.eye(4)
         begin(self._state, here)
         observe(self._state, here, 0.01, self._jump_m, self._jump_rad)
-        self.fault = Reason.TRACKING_LOST if is_pose(here) else Reason.BAD_POSE
+        self.fault = Reason.NEVER_TRACKED if is_pose(here) else Reason.BAD_POSE
         self.at(0)
 
     def update(self, arm: ArmInput, now_ns: int) -> None:
         """Take what is known of the device now, a new frame or the last one again."""
         age_ns = now_ns - arm.stamp_ns
+        self._seen = self._seen or arm.pose_world_from_device is not None
+        if not self._seen:
+            return
         if arm.pose_world_from_device is None or age_ns > self._timeout_ns:
             self._forget(Reason.TRACKING_LOST)
             return

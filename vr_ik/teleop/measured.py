@@ -54,6 +54,27 @@ class MeasuredJoints:
         return self._positions
 
 
+class DevicePoses:
+    """The last pose of each device, and whether it still holds."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._poses: dict[str, tuple[int, Array]] = {}
+
+    def update(self, name: str, stamp_ns: int, pose_world_from_device: Array) -> None:
+        """Take a pose (4, 4)."""
+        self._poses[name] = (stamp_ns, pose_world_from_device)
+
+    def last(self, name: str) -> tuple[int, Array | None]:
+        """Return the last pose with its stamp, however old; 0 and None before any."""
+        return self._poses.get(name, (0, None))
+
+    def recent(self, name: str, now_ns: int, timeout_s: float) -> Array | None:
+        """Return the last pose; None where it does not hold any more."""
+        stamp_ns, pose = self.last(name)
+        return pose if _is_recent(stamp_ns, now_ns, timeout_s) else None
+
+
 class OperatorBody:
     """The operator's solved body: where its links are, once root and joints have come."""
 
@@ -78,8 +99,14 @@ class OperatorBody:
             self._q[7:] = positions
             self._joints_ns = stamp_ns
 
-    def position(self, link: str, not_before_ns: int) -> Array | None:
-        """Return where a link is (3,) in the world; None where all that is known is older."""
-        if min(self._root_ns, self._joints_ns) < not_before_ns:
+    def position(self, link: str, now_ns: int, timeout_s: float) -> Array | None:
+        """Return where a link is (3,) in the world; None where root or joints hold no more."""
+        stamps_ns = (self._root_ns, self._joints_ns)
+        if not all(_is_recent(stamp_ns, now_ns, timeout_s) for stamp_ns in stamps_ns):
             return None
         return np.array(self.model.link_pose(self._q, link)[:3, 3])
+
+
+def _is_recent(stamp_ns: int, now_ns: int, timeout_s: float) -> bool:
+    """Tell whether a stamp is near now; one far ahead of it would not grow old for as long."""
+    return abs(now_ns - stamp_ns) <= round(timeout_s * 1e9)

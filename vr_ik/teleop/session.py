@@ -118,6 +118,8 @@ class TeleopSession:
         """Return what speaks against moving, or against beginning to."""
         if self._clock.finding is not ALL_WELL:
             return self._clock.finding
+        if inputs.veto is not Reason.NONE:
+            return Finding(inputs.veto)
         if self.config.require_enable and inputs.enabled is not True:
             active = self.state in _ACTIVE
             return Finding(Reason.ENABLE_LOST if active else Reason.NOT_ENABLED)
@@ -141,6 +143,9 @@ class TeleopSession:
         for i, clutch in enumerate(self._clutches):
             clutch.engaged = False
             self._haptics.loss(i)
+        if fault.reason is Reason.ROBOT_FAR:
+            # Whatever is commanded now is where the robot goes once it can follow again.
+            self._arm.brake()
         return Event.FAULT
 
     def _pressed(

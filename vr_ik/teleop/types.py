@@ -40,7 +40,11 @@ class Reason(Enum):
     NONE = 'all is well'
     NOT_ENABLED = 'not enabled: enable first, then press the clutch'
     ENABLE_LOST = 'the enable was withdrawn'
+    HELD = 'paused by the service ~/pause, which alone takes it back'
+    ROBOT_CHANGED = 'the robot is described otherwise now: start this node anew'
+    ENDED = 'the node ends'
     CLUTCH_SILENT = 'the buttons of the device are silent'
+    NEVER_TRACKED = 'no pose of the device has come: its frame must be a child of the world frame'
     TRACKING_LOST = 'the device is not tracked'
     TRACKING_JUMP = 'the device jumped'
     BAD_POSE = 'the device reports an impossible pose'
@@ -98,6 +102,8 @@ class TeleopInputs:
     pose_world_from_head: Array | None = None
     """(4, 4), for the automatic yaw; None where it is lost: then no arm is engaged by it."""
     robot: RobotState | None = None
+    veto: Reason = Reason.NONE
+    """What forbids every motion, whoever has enabled it, and whether that is required or not."""
 
 
 @dataclass(frozen=True, slots=True)
