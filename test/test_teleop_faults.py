@@ -169,12 +169,15 @@ class Faults(RuleBasedStateMachine):
         self.operator.rest(ticks)
         self._count(ticks)
 
-    @rule(veto=st.sampled_from(_VETOES), ticks=lengths)
-    def forbid(self, veto, ticks) -> None:
-        self.operator.veto = veto
-        self.operator.rest(ticks)
-        self._count(ticks)
-        self.operator.veto = Reason.NONE
+    @rule(velocity=vectors)
+    def forbid(self, velocity) -> None:
+        for veto in _VETOES:
+            self.begin_anew(velocity, 1)
+            self.operator.veto = veto
+            command = self.operator.tick()
+            assert (command.state, command.reason) == (State.STOPPED, veto)
+            self._count(1)
+            self.operator.veto = Reason.NONE
 
     @rule(ticks=lengths, velocity=vectors)
     def lose_tracking(self, ticks, velocity) -> None:
@@ -201,8 +204,12 @@ class Faults(RuleBasedStateMachine):
         self.operator.rest(5)
         self._count(5)
 
-    @rule(bad=st.sampled_from((np.nan, np.inf, 0.0, 3.0)), row=st.integers(0, 2))
-    def report_nonsense(self, bad, row) -> None:
+    @rule(
+        bad=st.sampled_from((np.nan, np.inf, 0.0, 3.0)), row=st.integers(0, 2), work=st.booleans()
+    )
+    def report_nonsense(self, bad, row, work) -> None:
+        if work:
+            self.begin_anew(np.zeros(3), 1)
         pose = self.operator.hands[0].copy()
         pose[row, :3] = bad
         self.operator.tick(pose=pose)
@@ -292,8 +299,8 @@ def inject(machine: type[Faults], enough: int) -> None:
     Some more, where chance has not brought about every reason by then.
     """
     plan = settings(
-        max_examples=4,
-        stateful_step_count=100,
+        max_examples=8,
+        stateful_step_count=50,
         database=None,
         deadline=None,
         phases=(Phase.generate,),
