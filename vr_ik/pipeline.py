@@ -123,6 +123,8 @@ class Pipeline:
         """When there was any device last."""
         self._seen = np.zeros(len(self.roles), bool)
         """Which devices there were in the last frame."""
+        self._in_use: list[tuple[int, str]] = []
+        """Their rows and names."""
         self._before: Pipeline | None = None
         """What has solved until now."""
 
@@ -140,6 +142,7 @@ class Pipeline:
         rows = [self.roles.index(role) for role in both]
         rows_before = [before.roles.index(role) for role in both]
         self._seen[rows] = before._seen[rows_before]
+        self._note_in_use()
         self._cleaner.take_over(before._cleaner, rows, rows_before)
         if self._smoother is not None and before._smoother is not None:
             self._smoother.take_over(before._smoother, rows, rows_before)
@@ -185,6 +188,8 @@ class Pipeline:
         """Find the pose that fits, and how to get there from the one that has been shown."""
         q_before, pace = self._wanted_q, QUICK
         change = frame_kernels.note_seen(self.confidence, self._seen)
+        if change:
+            self._note_in_use()
         if change and self._stamp_ns is not None:
             q_before = self._as_before(*before)
             pace = CALM if change == frame_kernels.LOSS else QUICK
@@ -264,13 +269,13 @@ class Pipeline:
             result = self._solver.solve(result.q, self._targets)
         return result
 
+    def _note_in_use(self) -> None:
+        self._in_use = [(row, role) for row, role in enumerate(self.roles) if self._seen[row]]
+
     def _errors(self, result: SolveResult) -> dict[str, float]:
         """Return how far each device in use is from where the body puts it [m]."""
         errors_m = self._errors_shown() if self._easing.is_on else result.position_errors.tolist()
-        if self.confidence.all():
-            return dict(zip(self.roles, errors_m, strict=False))
-        seen = zip(self.roles, errors_m, self.confidence.tolist(), strict=False)
-        return {role: error_m for role, error_m, confidence in seen if confidence > 0.0}
+        return {role: errors_m[row] for row, role in self._in_use}
 
     def _errors_shown(self) -> list[float]:
         """Return how far each device is from where the shown pose puts it [m]."""
