@@ -19,6 +19,11 @@ import json
 import subprocess
 
 from demo_support import command, environment, PATIENCE_S
+import pytest
+
+from vr_ik.cli.robot_files import robot_file
+from vr_ik.cli.teleop_demo import check_shown
+from vr_ik.errors import ConfigError
 
 
 def test_the_robot_follows_the_simulated_operator_within_all_limits(tmp_path):
@@ -59,6 +64,37 @@ def test_a_robot_without_an_arm_to_lead_is_refused():
     )
     assert run.returncode == 2
     assert "'talos' has no arm to be led; these have: baxter, kinova, panda" in run.stderr
+
+
+def test_a_file_of_ones_own_is_taken_by_its_path(tmp_path):
+    file = tmp_path / 'mine.yaml'
+    file.write_text(robot_file('panda').read_text())
+    assert robot_file(str(file)) == file
+    check_shown(file)
+
+
+@pytest.mark.parametrize(
+    ('change', 'text'),
+    (
+        (('[r_controller]', '[l_controller]'), "with his 'r_controller', which is not among them"),
+        (('tip_links', 'output: commands\n      tip_links'), "judges 'joint_trajectory' alone"),
+        (('simulated_robot_node', 'another_node'), "has no section 'simulated_robot_node'"),
+    ),
+)
+def test_a_file_that_cannot_be_shown_is_refused_at_once(tmp_path, change, text):
+    file = tmp_path / 'mine.yaml'
+    file.write_text(robot_file('panda').read_text().replace(*change))
+    run = subprocess.run(
+        command('teleop-demo', '--robot', str(file)), capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 2
+    assert text in ' '.join(run.stderr.split())
+    assert 'mine.yaml' in run.stderr
+
+
+def test_a_file_that_is_not_there_is_named():
+    with pytest.raises(ConfigError, match="no file 'nobody.yaml'"):
+        robot_file('nobody.yaml')
 
 
 def test_a_run_too_short_to_measure_anything_is_no_success():

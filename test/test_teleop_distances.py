@@ -145,6 +145,7 @@ def test_a_stop_takes_no_longer_a_way_than_is_counted_on(panda: ArmStep, velocit
         assert ((panda.q - before) * v >= 0.0).all(), 'a joint went back'
     assert panda.at_rest
     most = [
-        stop_way(abs(speed), a, 0.1) for speed, a in zip(v, panda.arm.acceleration, strict=True)
+        stop_way(abs(speed), a, TeleopConfig().horizon_s)
+        for speed, a in zip(v, panda.arm.acceleration, strict=True)
     ]
     assert (np.abs(panda.q - start) <= np.array(most) + 1e-12).all()

@@ -13,7 +13,7 @@
 # limitations under the License.
 
 
-"""The parameter files of robots, by name: `config/robots/NAME.yaml`."""
+"""The parameter files of robots: `config/robots/NAME.yaml` by name, or a user's own by path."""
 
 from pathlib import Path
 
@@ -21,7 +21,9 @@ from vr_ik.errors import ConfigError, UnknownNameError
 from vr_ik.io.packages import share_folders
 
 _FOLDER = Path('config', 'robots')
+_ENDINGS = ('.yaml', '.yml')
 _SECTION = 'teleop_node:'
+_SIMULATED = 'simulated_robot_node:'
 
 
 def robot_names() -> tuple[str, ...]:
@@ -30,7 +32,12 @@ def robot_names() -> tuple[str, ...]:
 
 
 def robot_file(name: str) -> Path:
-    """Return the file of a robot with an arm to lead; an unknown name lists the known ones."""
+    """Return the file of a robot with an arm to lead: of a name, or the path of a YAML file.
+
+    An unknown name lists the known ones.
+    """
+    if name.endswith(_ENDINGS):
+        return _own_file(Path(name))
     known = _led()
     if name in known:
         return known[name]
@@ -38,6 +45,17 @@ def robot_file(name: str) -> Path:
         names = ', '.join(sorted(known))
         raise ConfigError(f"The robot '{name}' has no arm to be led; these have: {names}.")
     raise UnknownNameError('robot', name, known)
+
+
+def _own_file(path: Path) -> Path:
+    """Return a user's own file; a robot that nobody describes cannot be shown."""
+    if not path.is_file():
+        names = ', '.join(robot_names())
+        raise ConfigError(f"There is no file '{path}'. Robots that have one by name: {names}.")
+    for section in (_SECTION, _SIMULATED):
+        if section not in path.read_text(encoding='utf-8'):
+            raise ConfigError(f"{path} has no section '{section.rstrip(':')}'.")
+    return path
 
 
 def _led() -> dict[str, Path]:

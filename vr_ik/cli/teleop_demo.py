@@ -34,15 +34,25 @@ from vr_ik.cli.demo import (
 )
 from vr_ik.cli.processes import running
 from vr_ik.cli.robot_files import robot_file
+from vr_ik.config_fields import bad_value
+from vr_ik.config_file import load_config
+from vr_ik.errors import ConfigError
 from vr_ik.interruption import Interruption
+from vr_ik.teleop.node_config import TeleopNodeConfig
 
 OPERATOR = 'operator'
+LEADING = 'r_controller'
+"""The device that the simulated user leads an arm with."""
 USER_HEIGHT_M = 1.75
 MOTION_STARTS_AFTER_S = 7
 """He presses the menu button in its first second: all nodes should hear it."""
 
 Robot = Annotated[
-    str, typer.Option(metavar='NAME', help='The robot: a file of config/robots, without .yaml.')
+    str,
+    typer.Option(
+        metavar='NAME',
+        help='The robot: a file of config/robots, without .yaml, or the path of one.',
+    ),
 ]
 
 
@@ -61,6 +71,7 @@ def teleop_demo(
     to measure how well it follows.
     """
     file = robot_file(robot)
+    check_shown(file)
     summaries: list[dict[str, Any]] = []
 
     def run() -> dict[str, Any] | None:
@@ -76,6 +87,19 @@ def teleop_demo(
             typer.echo('The arm was not led for long enough to measure how it follows.', err=True)
         if not measured or any(summary['limit_violations'].values()):
             raise typer.Exit(1)
+
+
+def check_shown(file: Path) -> None:
+    """Raise `ConfigError` for a robot that the simulated user cannot lead, or nobody judge."""
+    config = load_config(TeleopNodeConfig, file, 'teleop_node')
+    if LEADING not in config.device_frames:
+        valid = f"the simulated user leads with his '{LEADING}', which is not among them"
+        raise ConfigError(
+            f'{file}: {bad_value("device_frames", list(config.device_frames), valid)}'
+        )
+    if config.output != 'joint_trajectory':
+        valid = "the demonstration hears and judges 'joint_trajectory' alone"
+        raise ConfigError(f'{file}: {bad_value("output", config.output, valid)}')
 
 
 def _run(

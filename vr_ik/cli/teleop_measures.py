@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from vr_ik.cli.teleop_demo import LEADING
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import quaternion_from_matrix, rotation_from_rpy
 from vr_ik.teleop.audit import CommandAudit, Limits
@@ -198,7 +199,7 @@ class TeleopMeasures:
 
     def _following(self) -> Following:
         """Compare the first arm's tip, which the right hand leads, with the true hand."""
-        arm = self.config.device_frames.index('r_controller')
+        arm = self.config.device_frames.index(LEADING)
         tip = self.config.tip_links[arm]
         stamps, configurations = zip(*self._states, strict=True) if self._states else ((), ())
         times_s: Array = 1e-9 * (np.array(stamps, np.int64) - self._origin_ns).astype(float)
@@ -209,7 +210,7 @@ class TeleopMeasures:
         return judge_following(
             times_s,
             tips,
-            lambda time_s: self._pose_at('r_controller', time_s),
+            lambda time_s: self._pose_at(LEADING, time_s),
             self._engaged,
             rotation,
             self.config.position_scale,

@@ -215,7 +215,8 @@ def _kernel_arm(config: TeleopConfig, step: ArmStep) -> Arm:
     boxes = np.concatenate((workspace.reshape(1, 6), config.keep_out_boxes().reshape(-1, 6)))
     paths = np.array([[k, *range(k), *([0] * (n - 1 - k))] for k in range(n)], np.int64)
     settings = (
-        config.longest_tick_s,
+        # Of a longer tick the kernel takes what is over the horizon for a stop, of its own length.
+        min(config.longest_tick_s, config.horizon_s),
         config.self_distance_m,
         config.posture_gain,
         config.elbow_gain,

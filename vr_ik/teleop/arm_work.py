@@ -26,7 +26,7 @@ LOWER, UPPER, VELOCITY, ACCELERATION, REST = 0, 1, 2, 3, 4
 # Rows of the state: position and velocity; a stop's first velocity, age and length [s].
 Q, V, STOP_FROM, STOP_AGE, STOP_LENGTH = 0, 1, 2, 3, 4
 STATE = 5
-# Entries of Arm.settings.
+# Entries of Arm.settings; the longest tick is that of a step, once late ticks were caught up.
 LONGEST_TICK, CLEARANCE, POSTURE_GAIN, ELBOW_GAIN, HORIZON = 0, 1, 2, 3, 4
 # A report's row: errors [m, rad], smallest singular value, pose (12), twist (6), and which of the
 # distances the guard took speed for, NOTHING where it took none.
