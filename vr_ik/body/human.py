@@ -44,19 +44,6 @@ T_POSE: dict[str, float] = {
 }
 """Angles [rad] of the joints that are not zero with arms level, palms down, thumbs forward."""
 
-# People who stand upright rest in their knees' ligaments, some 5 deg beyond straight.
-_LOCKED_KNEE = math.radians(-5.0)
-STANDING_LEGS: dict[str, float] = {
-    f'{side}_{joint}': angle
-    for side in 'lr'
-    for joint, angle in (
-        ('knee_flexion', _LOCKED_KNEE),
-        ('hip_flexion', 0.5 * _LOCKED_KNEE),
-        ('ankle_dorsiflexion', 0.5 * _LOCKED_KNEE),
-    )
-}
-"""Angles [rad] of the legs of someone who stands upright."""
-
 
 def human_urdf(proportions: Proportions, model: str = 'full', mass_kg: float | None = None) -> str:
     """Return the URDF of a body; without a mass it is that of a body mass index of 22."""

@@ -28,9 +28,9 @@ from vr_ik.types import Array
 # solver no direction in which to bend it.
 _REST_DEG = {
     'elbow_flexion': 20.0,
-    'knee_flexion': 10.0,
-    'hip_flexion': 5.0,
-    'ankle_dorsiflexion': 5.0,
+    'knee_flexion': 5.0,
+    'hip_flexion': 2.5,
+    'ankle_dorsiflexion': 2.5,
     'shoulder_abduction': 8.0,
 }
 # How stiff a joint is against leaving the posture, relative to hips and knees: the trunk and the

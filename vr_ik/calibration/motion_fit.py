@@ -41,6 +41,9 @@ _NOISE_M = 0.01
 _HUBER = 0.03
 _DIFFERENCE = 1e-4
 _STEPS = 4
+_HALVINGS = 4
+_FARTHEST = 4.0
+"""Standard deviations from the first calibration at most."""
 _DAMPING = 1e-9
 
 
@@ -88,24 +91,54 @@ class MotionFit:
         self._sd = np.concatenate(
             [[*priors.lengths.values()], *(priors.mounts[role] for role in self._moved)]
         )
+        self._precision = (_NOISE_M / self._sd) ** 2
 
     def best(self, observations: Sequence[Observation]) -> Calibration:
-        """Return the most likely calibration."""
+        """Return the most likely calibration; one that is no better is not taken."""
         parameters = np.zeros(len(self._sd))
-        precision = (_NOISE_M / self._sd) ** 2
-        poses = [observation.q for observation in observations]
+        start = [observation.q for observation in observations]
+        poses, cost = self._posed(parameters, observations, start)
         for _ in range(_STEPS):
-            matrix, gradient = np.diag(precision), precision * parameters
-            bodies = self._bodies(parameters)
-            solver = bodies[0].solver(observations[0].weights)
-            for i, observation in enumerate(observations):
-                poses[i] = _solved(solver, observation, poses[i])
-                left, columns = _reduced(bodies, observation, poses[i])
-                say = observation.share * _say(left, len(self._roles))
-                matrix += (columns * say) @ columns.T
-                gradient += (columns * say) @ left
-            parameters = parameters - np.linalg.solve(matrix, gradient)
+            share, step = 1.0, self._step(parameters, observations, poses)
+            for _ in range(_HALVINGS):
+                tried = np.clip(
+                    parameters + share * step, -_FARTHEST * self._sd, _FARTHEST * self._sd
+                )
+                poses_there, cost_there = self._posed(tried, observations, poses)
+                if cost_there < cost:
+                    break
+                share *= 0.5
+            else:
+                break
+            parameters, poses, cost = tried, poses_there, cost_there
         return self._calibration(parameters)
+
+    def _posed(
+        self, parameters: Array, observations: Sequence[Observation], near: Sequence[Array]
+    ) -> tuple[list[Array], float]:
+        """Return the poses of the body with these parameters, and what it costs in all."""
+        calibration = self._calibration(parameters)
+        body = _Body(_model(calibration), calibration, self._roles)
+        solver = body.solver(observations[0].weights)
+        poses = [_solved(solver, o, q) for o, q in zip(observations, near, strict=True)]
+        costs = [
+            o.share * _cost(body.left_over(o, q), len(self._roles))
+            for o, q in zip(observations, poses, strict=True)
+        ]
+        return poses, sum(costs) + 0.5 * float(self._precision @ parameters**2)
+
+    def _step(
+        self, parameters: Array, observations: Sequence[Observation], poses: Sequence[Array]
+    ) -> Array:
+        """Return the Gauss-Newton step of the parameters."""
+        matrix, gradient = np.diag(self._precision), self._precision * parameters
+        bodies = self._bodies(parameters)
+        for observation, q in zip(observations, poses, strict=True):
+            left, columns = _reduced(bodies, observation, q)
+            say = observation.share * _say(left, len(self._roles))
+            matrix += (columns * say) @ columns.T
+            gradient += (columns * say) @ left
+        return np.asarray(-np.linalg.solve(matrix, gradient))
 
     def _bodies(self, parameters: Array) -> 'list[_Body]':
         """Return the body of these parameters, then one for a slight change of each."""
@@ -220,6 +253,13 @@ def _say(left: Array, devices: int) -> Array:
     say = np.ones_like(left)
     say[: 6 * devices] = np.repeat(np.minimum(1.0, _HUBER / np.maximum(size, 1e-9)), 6)
     return say
+
+
+def _cost(left: Array, devices: int) -> float:
+    """Return half the sum of squared residuals, by Huber for devices that are far off."""
+    size = np.linalg.norm(left[: 6 * devices].reshape(-1, 6), axis=1)
+    near = np.minimum(size, _HUBER)
+    return float(np.sum(near * (size - 0.5 * near)) + 0.5 * np.sum(left[6 * devices :] ** 2))
 
 
 def _error(poses: Array, targets: Array) -> Array:

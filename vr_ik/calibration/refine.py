@@ -26,7 +26,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vr_ik.body.human import human_urdf, STANDING_LEGS, T_POSE
+from vr_ik.body.human import human_urdf, T_POSE
 from vr_ik.body.posture import joint_stiffness, rest_posture
 from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
@@ -45,6 +45,10 @@ _MOUNTS = {
     'controller': (0.03, 0.03, 0.03, 0.50, 0.50, 0.50),
     'waist': (0.03, 0.01, 0.05, 0.10, 0.10, 0.10),
     'foot': (0.02, 0.012, 0.025, 0.05, 0.05, 0.30),
+    'chest': (0.03, 0.01, 0.03, 0.10, 0.10, 0.10),
+    'shoulder': (0.02, 0.02, 0.02, 0.20, 0.20, 0.20),
+    'elbow': (0.03, 0.03, 0.03, 0.30, 0.30, 0.50),
+    'knee': (0.03, 0.03, 0.03, 0.10, 0.10, 0.30),
 }
 _INDEPENDENT_FRAMES = 30.0
 """Frames of a recording repeat each other; together they weigh as much as so many."""
@@ -112,7 +116,7 @@ def _stance(calibration: Calibration, roles: tuple[str, ...]) -> Observation:
     """Return the pose of the first calibration as something that was seen, too."""
     urdf = human_urdf(calibration.proportions)
     model = RobotModel.from_urdf(urdf, floating_base=True)
-    q = model.configuration({**T_POSE, **STANDING_LEGS})
+    q = model.configuration(T_POSE)
     mounts = [calibration.mounts[role] for role in roles]
     targets = np.array([model.link_pose(q, m.link) @ m.pose_link_from_device for m in mounts])
     weights = _weights(roles) * (_STANCE_TRUST, 1.0)

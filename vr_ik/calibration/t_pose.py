@@ -25,7 +25,7 @@ import math
 import numpy as np
 
 from vr_ik.body.anthropometry import HEIGHT_RANGE_M, Proportions
-from vr_ik.body.human import human_urdf, STANDING_LEGS, T_POSE
+from vr_ik.body.human import human_urdf, T_POSE
 from vr_ik.body.joints import JOINTS
 from vr_ik.body.mounts import Mount
 from vr_ik.body.shoulder import shoulder_angles
@@ -196,7 +196,7 @@ def _stand(
     """Return the model in that stance, its shoulders between the hands, its soles on the floor."""
     up = np.array([0.0, 0.0, 1.0])
     turn = np.column_stack((np.cross(stance.left, up), stance.left, up))
-    q = model.configuration({**_arms(stance.slant), **STANDING_LEGS}, pose(turn, np.zeros(3)))
+    q = model.configuration(_arms(stance.slant), pose(turn, np.zeros(3)))
     shoulders = [model.link_pose(q, f'{side}_upper_arm')[:3, 3] for side in 'lr']
     hands = [poses[f'{side}_controller'][:3, 3] for side in 'lr']
     q[:2] = (np.mean(hands, axis=0) - np.mean(shoulders, axis=0))[:2]
