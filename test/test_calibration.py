@@ -22,7 +22,7 @@ import pytest
 
 from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf, T_POSE
-from vr_ik.body.mounts import device_mounts
+from vr_ik.body.mounts import device_mounts, Mount
 from vr_ik.body.shoulder import shoulder_angles
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.calibration.hold import calibrate_held, find_held
@@ -175,10 +175,10 @@ def squats(calibration, frames=60):
             [
                 model.link_pose(q, calibration.mounts[r].link)
                 @ calibration.mounts[r].pose_link_from_device
-                for r in ROLES
+                for r in calibration.mounts
             ]
         )
-        found.append(TrackingFrame(1 + i * 33_000_000, ROLES, poses))
+        found.append(TrackingFrame(1 + i * 33_000_000, tuple(calibration.mounts), poses))
     return found
 
 
@@ -268,3 +268,63 @@ def test_unknown_users_and_broken_files_are_named(tmp_path):
         file.write_text(broken)
         with pytest.raises(CalibrationError, match='bob'):
             load('bob', tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('moved', 'reason'),
+    [
+        ({'l_controller': (0, -0.35, 0), 'r_controller': (0, 0.35, 0)}, 'arms are short'),
+        ({'l_controller': (0.4, -0.1, 0), 'r_controller': (0.4, 0.1, 0)}, 'before the body'),
+        ({'l_controller': (0, -0.4, 0)}, 'farther out'),
+        ({'waist': (1.0, 0, 0)}, 'waist is 0.9'),
+        ({'l_foot': (0, -0.3, 0), 'r_foot': (0, 0.3, 0)}, 'l_foot is to the right of r_foot'),
+        ({role: (0, 0, -0.45) for role in ROLES if 'foot' not in role}, 'stand upright'),
+        (dict.fromkeys(ROLES[:3], (0, 0, -0.45)), 'stand upright'),
+    ],
+    ids=['bent', 'forward', 'one bent', 'on a chair', 'swapped', 'kneeling', 'sitting'],
+)
+def test_what_no_body_can_be_is_refused(moved, reason):
+    poses = devices(roles=tuple(moved) if len(moved) == 3 else ROLES)
+    for role, way in moved.items():
+        poses[role][:3, 3] += way
+    with pytest.raises(CalibrationError, match=reason):
+        calibrate_standing(poses)
+
+
+def test_a_headset_upside_down_is_refused():
+    poses = devices()
+    poses['hmd'][:3, 1:3] *= -1.0
+    with pytest.raises(CalibrationError, match='look forward'):
+        calibrate_standing(poses)
+
+
+def test_a_device_that_is_held_out_gets_its_place_and_changes_nothing_else():
+    poses = devices(roles=(*ROLES, 'l_elbow'))
+    out = {role: poses.pop(role) for role in ('l_foot', 'r_foot', 'l_elbow')}
+    alone, beside = calibrate_standing(poses), calibrate_standing(poses, out)
+    assert beside.proportions == alone.proportions
+    assert beside.floor_m == alone.floor_m
+    assert set(beside.mounts) == {*alone.mounts, *out}
+
+
+@pytest.mark.parametrize('slant_deg', [None, 45.0])
+@pytest.mark.parametrize('height', [1.5, 1.7, 1.9])
+def test_a_tracker_above_the_elbow_is_on_the_upper_arm(height, slant_deg):
+    poses = devices(height, slant_deg, roles=(*ROLES, 'l_elbow', 'r_elbow'))
+    mounts = calibrate_standing(poses).mounts
+    assert mounts['l_elbow'].link == 'l_upper_arm'
+    assert mounts['r_elbow'].link == 'r_upper_arm'
+
+
+def test_further_devices_do_not_run_away_with_the_lengths():
+    roles = (*ROLES, 'chest', 'l_elbow', 'r_elbow', 'l_knee', 'r_knee')
+    first = Calibration.nominal(1.7).wearing(roles)
+    other = replace(first.proportions, forearm=1.06 * first.proportions.forearm)
+    # Worn lower than the calibration has it, as a strap that slid.
+    elbow = first.mounts['l_elbow'].pose_link_from_device.copy()
+    elbow[2, 3] -= 0.05
+    mounts = {**first.mounts, 'l_elbow': Mount('l_upper_arm', elbow)}
+    refined = refine(first, squats(Calibration(other, mounts)))
+    for name in ('upper_arm', 'forearm', 'thigh', 'shin', 'shoulder_half_width'):
+        length = getattr(refined.proportions, name)
+        assert length == pytest.approx(getattr(other, name), rel=0.08), name

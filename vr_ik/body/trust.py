@@ -18,9 +18,9 @@ import numpy as np
 
 from vr_ik.types import Array
 
-# Position and orientation. A belt slides and tilts on the body while it bends; a strap round the
-# shank or the instep sits on bone.
-_TRUST = {'waist': (1.0, 0.3), 'foot': (3.0, 1.0)}
+# Position and orientation. A belt slides and tilts on the body while it bends; goggles sit on the
+# skull, and a strap round the shank or the instep on bone.
+_TRUST = {'hmd': (4.0, 1.0), 'waist': (1.0, 0.3), 'foot': (3.0, 1.0)}
 
 
 def device_trust(role: str) -> Array:

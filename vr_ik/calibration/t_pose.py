@@ -58,6 +58,13 @@ _SLANTING = (math.radians(25.0), math.radians(70.0))
 _UNEVEN = math.radians(15.0)
 _MAX_HEAD_TURN = math.radians(45.0)
 _MIN_SPAN_M = 0.5
+# What can be no T-pose or A-pose: the head this far from the middle of the hands, arms that are so
+# much shorter or longer than the average body's of that height, devices so far from their bone.
+_HEAD_ASIDE_M = 0.15
+_HEAD_AHEAD_M = (-0.08, 0.35)
+_ARM_RANGE = (0.75, 1.22)
+_FARTHEST_M = 0.35
+_ELBOW_ALONG_ARM = 0.511  # the average body's
 
 # Devices by the part of the body that they are worn on: links whose bones may carry them, each
 # with the link at its far end.
@@ -85,11 +92,14 @@ class _Stance:
     floor_m: float
 
 
-def calibrate_standing(poses: Mapping[str, Array]) -> Calibration:
+def calibrate_standing(
+    poses: Mapping[str, Array], held_out: Mapping[str, Array] | None = None
+) -> Calibration:
     """Return the calibration of a user in a T-pose or A-pose, from pose_world_from_device.
 
-    The headset and both controllers must be there; other devices get their offsets. Raises
-    `CalibrationError` with the reason where the pose is neither.
+    The headset and both controllers must be there; other devices get their offsets. Devices that
+    are `held_out` get offsets, too, and say nothing about the body. Raises `CalibrationError` with
+    the reason where the pose is none to calibrate from.
     """
     stance = _stance(poses)
     proportions = _proportions(stance, poses)
@@ -97,8 +107,12 @@ def calibrate_standing(poses: Mapping[str, Array]) -> Calibration:
     placed = model.link_poses(_stand(model, proportions, poses, stance))
     links = dict(zip(model.link_names, placed, strict=True))
     mounts = {}
-    for role, device in poses.items():
-        link = _carrier(role, device, links)
+    for role, device in {**(held_out or {}), **poses}.items():
+        link, distance_m = _carrier(role, device, links)
+        if distance_m > _FARTHEST_M and role in poses:
+            raise CalibrationError(
+                f'{role} is {distance_m:.2f} m away from the body; is it worn, and by its name?'
+            )
         mounts[role] = Mount(link, inverse_pose(links[link]) @ device)
     return Calibration(proportions, mounts, stance.floor_m)
 
@@ -117,15 +131,32 @@ def _stance(poses: Mapping[str, Array]) -> _Stance:
         raise CalibrationError(f'The hands are {span_m:.2f} m apart; stretch both arms sideways.')
     left = np.array([across[0], across[1], 0.0]) / span_m
     ahead = np.array([left[1], -left[0], 0.0])
-    if float(poses['hmd'][:3, 0] @ ahead) < math.cos(_MAX_HEAD_TURN):
+    forward, up = poses['hmd'][:3, 0], poses['hmd'][:3, 2]
+    if min(float(forward @ ahead), float(up[2])) < math.cos(_MAX_HEAD_TURN):
         raise CalibrationError(
             'The headset does not look straight ahead; look forward, with the left controller in '
             'the left hand.'
         )
+    _check_sides(poses, left, ahead)
     slant = _slant(poses, span_m)
     floor_m = _floor(poses, span_m if slant == 0.0 else None)
     height_m = _in_range((float(poses['hmd'][2, 3]) - floor_m) / _EYES)
     return _Stance(left, slant, height_m, floor_m)
+
+
+def _check_sides(poses: Mapping[str, Array], left: Array, ahead: Array) -> None:
+    """Refuse hands that are not beside the head, and devices on the wrong side."""
+    hands = 0.5 * (poses['l_controller'] + poses['r_controller'])[:3, 3]
+    head = poses['hmd'][:3, 3] - hands
+    if abs(float(head @ left)) > _HEAD_ASIDE_M:
+        raise CalibrationError('One hand is farther out than the other; stretch both arms alike.')
+    if not _HEAD_AHEAD_M[0] < float(head @ ahead) < _HEAD_AHEAD_M[1]:
+        where = 'before' if float(head @ ahead) < 0.0 else 'behind'
+        raise CalibrationError(f'The hands are {where} the body; stretch both arms sideways.')
+    for role, device in poses.items():
+        other = poses.get(f'r_{role[2:]}') if role[:2] == 'l_' else None
+        if other is not None and float((device - other)[:3, 3] @ left) < 0.0:
+            raise CalibrationError(f'l_{role[2:]} is to the right of r_{role[2:]}; exchange them.')
 
 
 def _slant(poses: Mapping[str, Array], span_m: float) -> float:
@@ -176,7 +207,13 @@ def _floor(poses: Mapping[str, Array], controller_span_m: float | None) -> float
     if feet_m:
         off.append((np.mean(feet_m) - _FLOORS_M - _FOOT_DEVICE_M) / _FOOT_DEVICE_SD_M)
     loss = np.sum(np.sqrt(1.0 + np.array(off) ** 2), axis=0)
-    return float(_FLOORS_M[np.argmin(loss)])
+    best = int(np.argmin(loss))
+    if best in (0, len(_FLOORS_M) - 1):
+        raise CalibrationError(
+            f'The headset is at {float(poses["hmd"][2, 3]):.2f} m, which does not go with the '
+            'other devices; stand upright, and check the floor of the tracking system.'
+        )
+    return float(_FLOORS_M[best])
 
 
 def _proportions(stance: _Stance, poses: Mapping[str, Array]) -> Proportions:
@@ -187,6 +224,12 @@ def _proportions(stance: _Stance, poses: Mapping[str, Array]) -> Proportions:
     arm = (half_span_m - width) / math.cos(stance.slant) - _GRIP * average.hand
     upper_share = _UPPER_ARM * average.upper_arm
     upper = arm * upper_share / (upper_share + average.forearm)
+    ratio = arm / (average.upper_arm + average.forearm)
+    if not _ARM_RANGE[0] < ratio < _ARM_RANGE[1]:
+        raise CalibrationError(
+            f'The arms are {"short" if ratio < 1.0 else "long"} for a height of '
+            f'{stance.height_m:.2f} m; stand upright, and stretch both arms, elbows straight.'
+        )
     return replace(average, shoulder_half_width=width, upper_arm=upper, forearm=arm - upper)
 
 
@@ -214,15 +257,24 @@ def _arms(slant: float) -> dict[str, float]:
     return {f'{side}_{name}': a for side in 'lr' for name, a in zip(names, angles, strict=True)}
 
 
-def _carrier(role: str, device: Array, links: Mapping[str, Array]) -> str:
-    """Return the link whose bone is nearest to where the device is strapped."""
+def _carrier(role: str, device: Array, links: Mapping[str, Array]) -> tuple[str, float]:
+    """Return the link whose bone is nearest to where the device is strapped, and how near [m]."""
     side, part = ('', role) if role in _SEGMENTS else (role[:2], role[2:])
-    candidates = [(side + near, side + far) for near, far in _SEGMENTS[part]]
-    return min(candidates, key=lambda bone: _distance(device[:3, 3], *(links[i] for i in bone)))[0]
+    places = {link: at[:3, 3] for link, at in links.items()}
+    if part == 'elbow':
+        # Of a stretched arm the true elbow, not the one that suits devices.
+        shoulder, wrist = places[f'{side}upper_arm'], places[f'{side}wrist']
+        places[f'{side}forearm'] = shoulder + _ELBOW_ALONG_ARM * (wrist - shoulder)
+    distances = {
+        side + near: _distance(device[:3, 3], places[side + near], places[side + far])
+        for near, far in _SEGMENTS[part]
+    }
+    nearest = min(distances, key=lambda link: distances[link])
+    return nearest, distances[nearest]
 
 
-def _distance(point: Array, near: Array, far: Array) -> float:
-    """Return the distance [m] of a point from the bone between two links' origins."""
-    start, bone = near[:3, 3], far[:3, 3] - near[:3, 3]
+def _distance(point: Array, start: Array, end: Array) -> float:
+    """Return the distance [m] of a point from the bone between two others."""
+    bone = end - start
     along = float(np.clip((point - start) @ bone / (bone @ bone), 0.0, 1.0))
     return float(np.linalg.norm(point - start - along * bone))

@@ -121,6 +121,7 @@ def _print(solver: str, points: str, figures: Figures) -> None:
     console.print(table)
     console.print(_by_track(solver, points, figures))
     console.print(_limits_line(figures))
+    console.print(_times_line(figures))
     console.print(_unbeaten_line(figures))
 
 
@@ -155,6 +156,21 @@ def _limits_line(figures: Figures) -> str:
     named = ', '.join(f'{joint} {share:.0%}' for joint, share in often)
     line = f'Some joint is at its limit in {figures["at_limit"]:.0%} of the frames'
     return f'{line}; most often: {named}.' if named else f'{line}.'
+
+
+def _times_line(figures: Figures) -> str:
+    solve, frame = figures['time_us'], figures['frame_us']
+    line = (
+        f'In the solver {solve["median"]:.0f} us a frame (p99 {solve["p99"]:.0f}), in the whole '
+        f'pipeline {frame["median"]:.0f} us (p99 {frame["p99"]:.0f}).'
+    )
+    untied = figures['untied']
+    if untied:
+        line += (
+            ' Not tied to their links at the calibration pose, joints are off by '
+            f'{untied["all_joints"]:.1f} mm (upper {untied["upper_joints"]:.1f}).'
+        )
+    return line
 
 
 def _unbeaten_line(figures: Figures) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from vr_ik.evaluation.reconstruction import Reconstruction
-from vr_ik.evaluation.tracks import rigid_baseline, Track, tracks, UPPER
+from vr_ik.evaluation.tracks import rigid_baseline, Track, tracks, untied_joint_tracks, UPPER
 from vr_ik.types import Array
 
 Figures = dict[str, Any]
@@ -48,8 +48,11 @@ def motion_figures(r: Reconstruction) -> Figures:
             {t.name: rotation_errors_deg(t).mean() for t in found if not t.is_joint}, found
         ),
         'baseline': _baseline(baseline),
-        'jerk_ratio': _jerk_ratio(found, rate_hz),
+        # Where joints are known they alone count: devices are what went in.
+        'jerk_ratio': _jerk_ratio([t for t in found if t.is_joint] or found, rate_hz),
+        'untied': _untied(untied_joint_tracks(r)),
         'time_us': _times_us(r.solve_times_s),
+        'frame_us': _times_us(r.frame_times_s),
         'frames': len(r.q),
         'glitches': r.glitches,
         'at_limit': float(at_limit.any(axis=1).mean()),
@@ -66,6 +69,12 @@ def _baseline(tracks_of_it: list[Track]) -> dict[str, float]:
     """Return the means of elbows and knees; there are no others, so none over all joints."""
     means = _groups({t.name: position_errors_mm(t).mean() for t in tracks_of_it}, tracks_of_it)
     return {group: mean for group, mean in means.items() if not group.endswith('_joints')}
+
+
+def _untied(joints: list[Track]) -> dict[str, float]:
+    """Return the plain distances of links' beginnings from the joints [mm], if any are known."""
+    means = _groups({t.name: position_errors_mm(t).mean() for t in joints}, joints)
+    return {group: mean for group, mean in means.items() if group.endswith('_joints')}
 
 
 def track_figures(track: Track, rate_hz: float) -> Figures:
@@ -144,7 +153,7 @@ def overall_figures(motions: dict[str, Figures]) -> Figures:
     """Return the mean over the motions, each counting alike."""
     figures: Figures = {
         key: _mean_of([motion[key] for motion in motions.values()])
-        for key in ('mean', 'rotation_deg', 'baseline', 'time_us')
+        for key in ('mean', 'rotation_deg', 'baseline', 'untied', 'time_us', 'frame_us')
     }
     names = dict.fromkeys(name for motion in motions.values() for name in motion['tracks'])
     figures['tracks'] = {

@@ -15,6 +15,7 @@
 """Runs a recording through the pipeline: some devices go in, a moving body comes out."""
 
 from dataclasses import dataclass
+import time
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
 from vr_ik.evaluation.recordings import Recording
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.pipeline import Pipeline
+from vr_ik.pipeline import Pipeline, Solution
 from vr_ik.types import Array
 
 _THREE = ('hmd', 'l_controller', 'r_controller')
@@ -50,6 +51,9 @@ class Reconstruction:
     iterations: Array
     """(frames,) steps of the solver."""
     solve_times_s: Array
+    """(frames,) in the solver."""
+    frame_times_s: Array
+    """(frames,) in the whole pipeline."""
     glitches: int
 
     def link(self, name: str) -> Array:
@@ -76,8 +80,10 @@ def reconstruct(
 
     Of devices that are held out, calibration learns nothing but which bone they are worn on.
     """
+    first = {role: p[0] for role, p in recording.poses.items() if np.isfinite(p[0]).all()}
     calibration = calibrate_standing(
-        {role: p[0] for role, p in recording.poses.items() if np.isfinite(p[0]).all()}
+        {role: at for role, at in first.items() if role in roles},
+        {role: at for role, at in first.items() if role not in roles},
     )
     frames = recording.frames(roles)
     if refined:
@@ -85,11 +91,14 @@ def reconstruct(
         mounts = {**calibration.mounts, **worn.mounts}
         calibration = Calibration(worn.proportions, mounts, worn.floor_m)
     pipeline = Pipeline(config, calibration.wearing(roles))
-    solutions = [pipeline.process(frames[0])]
-    if recording.joints:
-        # Motion capture does not begin in the pose that was put before it.
-        pipeline.reset()
-    solutions += [pipeline.process(frame) for frame in frames[1:]]
+    solutions: list[Solution] = []
+    ends_s = [time.perf_counter()]
+    for frame in frames:
+        if recording.joints and len(solutions) == 1:
+            # Motion capture does not begin in the pose that was put before it.
+            pipeline.reset()
+        solutions.append(pipeline.process(frame))
+        ends_s.append(time.perf_counter())
     q = np.array([solution.q for solution in solutions])
     return Reconstruction(
         recording,
@@ -100,5 +109,6 @@ def reconstruct(
         np.array([pipeline.model.link_poses(row) for row in q]),
         np.array([solution.iterations for solution in solutions]),
         np.array([solution.solve_time_s for solution in solutions]),
+        np.diff(ends_s),
         pipeline.glitches,
     )

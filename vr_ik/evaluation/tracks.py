@@ -15,7 +15,7 @@
 """What a reconstruction is compared with: devices and joints, predicted and true over time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,7 @@ GROUPS = {
 UPPER = ('head', 'neck', 'shoulders', 'elbows', 'hands')
 
 _JUMP_M = 0.05
+_CUSTOM = {'elbow': '{}forearm', 'knee': '{}shin'}
 # Joints of the trunk are where the trunk carries them, those of limbs where their own link is.
 _CARRIERS = {'neck': 'torso', 'upper_arm': '{}clavicle', 'thigh': 'base_link'}
 _RIGID_ON = {'elbow': 'controller', 'forearm': 'controller', 'knee': 'foot', 'shin': 'foot'}
@@ -78,23 +79,23 @@ def _device_tracks(r: Reconstruction) -> Iterator[Track]:
     """Yield every device.
 
     One that went in is where calibration put it on its link. One that was held out is fixed to
-    its link, as solved, at the first frame: of a knee to the shin, as is the custom, and where it
-    is really strapped to the thigh, once more to the thigh.
+    its link, as solved, at the first frame: of an elbow to the forearm, of a knee to the shin, as
+    is the custom, and where it is really strapped to the thigh, once more to the thigh.
     """
     for role, true in r.recording.poses.items():
         if (r.recording.joints and role not in r.roles) or role not in r.calibration.mounts:
             continue
         mount = r.calibration.mounts[role]
-        valid = np.ones(len(true), bool) if r.recording.joints else _steady(true)
+        valid = _but_the_first(len(true)) if r.recording.joints else _steady(true)
         if role in r.roles:
             predicted = r.link(mount.link) @ mount.pose_link_from_device
             yield Track(role, False, predicted, true, valid)
-        elif mount.link.endswith('thigh'):
-            yield Track(role, False, _fixed_to(r.link(f'{role[:2]}shin'), true), true, valid)
+            continue
+        link = _CUSTOM.get(_part(role), mount.link).format(role[:2])
+        yield Track(role, False, _fixed_to(r.link(link), true), true, valid)
+        if mount.link.endswith('thigh'):
             on_thigh = _fixed_to(r.link(mount.link), true)
             yield Track(f'{role}_on_thigh', False, on_thigh, true, valid)
-        else:
-            yield Track(role, False, _fixed_to(r.link(mount.link), true), true, valid)
 
 
 def _joint_tracks(r: Reconstruction) -> Iterator[Track]:
@@ -106,8 +107,17 @@ def _joint_tracks(r: Reconstruction) -> Iterator[Track]:
         true = np.tile(np.eye(4), (len(positions), 1, 1))
         true[:, :3, 3] = positions
         carrier = _CARRIERS.get(_part(name), name).format(name[:2])
-        always = np.ones(len(true), bool)
-        yield Track(name, True, _fixed_to(r.link(carrier), true), true, always)
+        valid = _but_the_first(len(true))
+        yield Track(name, True, _fixed_to(r.link(carrier), true), true, valid)
+
+
+def untied_joint_tracks(r: Reconstruction) -> list[Track]:
+    """Return every joint whose truth is known, where its link begins in the solved body."""
+    return [
+        replace(track, predicted=r.link(track.name))
+        for track in _joint_tracks(r)
+        if track.is_joint
+    ]
 
 
 def rigid_baseline(r: Reconstruction, track: Track) -> Track | None:
@@ -118,6 +128,11 @@ def rigid_baseline(r: Reconstruction, track: Track) -> Track | None:
         return None
     predicted = _fixed_to(carrier, track.true)
     return Track(track.name, track.is_joint, predicted, track.true, track.valid)
+
+
+def _but_the_first(frames: int) -> Array:
+    """Count all frames of motion capture but the T-pose, from which nobody moved to the next."""
+    return np.concatenate(([False], np.full(frames - 1, True)))
 
 
 def _fixed_to(carrier: Array, true: Array) -> Array:
