@@ -207,3 +207,29 @@ def test_bad_input_ends_in_one_sentence(tmp_path, monkeypatch, arguments, reason
     result = run(*arguments)
     assert result.exit_code == 2 and 'Traceback' not in result.output
     assert reason in result.output
+
+
+@pytest.mark.parametrize('refined', [False, True])
+def test_what_is_held_out_changes_no_pose(recording, refined):
+    """Neither the first calibration nor the refinement may know of it."""
+    poses = {role: p.copy() for role, p in recording.poses.items()}
+    for role in set(poses) - set(SIX[:3]):
+        poses[role][:, :3, 3] += (0.03, 0.02, 0.10)
+    other = Recording('a', 90.0, poses)
+    q = [reconstruct(r, SIX[:3], SolverConfig(), refined).q for r in (recording, other)]
+    assert np.array_equal(q[0], q[1])
+
+
+def test_the_step_out_of_a_made_up_pose_is_no_motion(recording):
+    """Nor does what is tied in the first frame count as right there."""
+    joints = {'l_forearm': recording.poses['l_elbow'][:, :3, 3].copy()}
+    still = joints['l_forearm']
+    still[1:] = still[1]
+    r = reconstruct(
+        Recording('a', 90.0, recording.poses, joints), SIX, SolverConfig(), refined=False
+    )
+    (joint,) = [t for t in tracks(r) if t.is_joint]
+    assert not joint.valid[0] and joint.valid[1:].all()
+    # The truth stands still but for the step that does not count, so there is no ratio.
+    assert motion_figures(r)['jerk_ratio'] is None
+    assert motion_figures(r)['untied'].keys() == {'all_joints', 'upper_joints'}
