@@ -95,9 +95,12 @@ def stamp_ns(header):
     return header.stamp.sec * 1_000_000_000 + header.stamp.nanosec
 
 
-def test_a_body_that_does_not_fit_is_told(bag, solved, tmp_path):
+def test_a_body_that_does_not_fit_is_told(bag, tmp_path):
     """By how far it is from the devices, and what to do about it."""
-    errors_mm = solved[1]['bags'][0]['errors_mm']
+    # Without the leap of the first second, after which the body glides for a while.
+    calm = write_bag(tmp_path / 'calm', session(8.0)[int(RATE_HZ) :])
+    invoke('solve', calm, '-o', tmp_path / 'calm_out', '--json', tmp_path / 'calm.json')
+    errors_mm = json.loads((tmp_path / 'calm.json').read_text())['bags'][0]['errors_mm']
     assert set(errors_mm) == {'hmd', 'l_controller', 'r_controller', 'waist', 'l_foot', 'r_foot'}
     assert max(errors_mm.values()) < 10.0
     (tmp_path / 'small.yaml').write_text('/**: {ros__parameters: {user_height_m: 1.4}}')
