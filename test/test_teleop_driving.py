@@ -139,3 +139,15 @@ def test_parameters_that_change_let_go_of_nothing_that_is_held(listener: Listene
     for _ in range(50):
         command = robot.tick(1.0, 0.3)
     assert command.gripper == {'panda_finger_joint1': pytest.approx(0.0)}
+
+
+def test_the_diagnostics_count_what_was_sent_apart_from_what_was_too_late(
+    listener: Listener,
+) -> None:
+    driving = Driving(listener.node, CONFIG, robot_text('panda'))
+    command = Robot(driving).engage(0.0)
+    for sent in (True, False, True):
+        driving.report.note(0, command, sent, 0.0, 0.0)
+    values = {value.key: value.value for value in driving.report.line(enabled=True).values}
+    assert values['commands'] == '2'
+    assert values['commands too late to be sent'] == '1'
