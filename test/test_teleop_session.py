@@ -26,6 +26,7 @@ from vr_ik.config import replace
 from vr_ik.errors import VrIkError
 from vr_ik.math.rotations import pose, rotation_from_rpy
 from vr_ik.teleop.config import TeleopConfig
+from vr_ik.teleop.measured import MeasuredJoints
 from vr_ik.teleop.retarget import Retarget
 from vr_ik.teleop.session import TeleopSession
 from vr_ik.teleop.types import (
@@ -96,6 +97,11 @@ def age_robot(operator: Operator) -> TeleopCommand:
     return operator.tick()
 
 
+def take_robot_from_the_future(operator: Operator) -> TeleopCommand:
+    operator.robot_age_s = -0.25
+    return operator.tick()
+
+
 def push_robot(operator: Operator) -> TeleopCommand:
     operator.robot[1] += 0.25
     return operator.tick()
@@ -103,6 +109,11 @@ def push_robot(operator: Operator) -> TeleopCommand:
 
 def push_robot_beyond_limits(operator: Operator) -> TeleopCommand:
     operator.robot[3] = 0.2
+    return operator.tick()
+
+
+def push_robot_a_little_beyond_limits(operator: Operator) -> TeleopCommand:
+    operator.robot[3] = -0.0698 + 0.025
     return operator.tick()
 
 
@@ -126,8 +137,10 @@ FAULTS: dict[Callable[[Operator], TeleopCommand], Reason] = {
     lose_robot: Reason.ROBOT_MISSING,
     report_nan_of_robot: Reason.ROBOT_MISSING,
     age_robot: Reason.ROBOT_STALE,
+    take_robot_from_the_future: Reason.ROBOT_STALE,
     push_robot: Reason.ROBOT_FAR,
     push_robot_beyond_limits: Reason.LIMIT_VIOLATION,
+    push_robot_a_little_beyond_limits: Reason.LIMIT_VIOLATION,
     set_clock_forward: Reason.CLOCK_JUMP,
     set_clock_back: Reason.CLOCK_JUMP,
 }
@@ -337,97 +350,6 @@ def test_without_the_enable_rule_none_is_needed() -> None:
     assert operator.engage().state is State.ENGAGED
 
 
-def test_trigger_closes_the_gripper_no_faster_than_its_joint(operator: Operator) -> None:
-    operator.trigger = 1.0
-    before = operator.rest(1).gripper['panda_finger_joint1']
-    after = operator.rest(1).gripper['panda_finger_joint1']
-    assert before - after == pytest.approx(0.5 * 0.2 * 0.004)
-    assert operator.rest(200).gripper['panda_finger_joint1'] == 0.0
-    operator.trigger = math.nan
-    assert operator.rest(10).gripper['panda_finger_joint1'] == 0.0
-
-
-def test_a_press_leaves_the_gripper_until_the_trigger_has_been_where_it_is(
-    operator: Operator,
-) -> None:
-    def gripper(trigger: float, ticks: int = 200) -> float:
-        operator.trigger = trigger
-        return operator.rest(ticks).gripper['panda_finger_joint1']
-
-    assert gripper(0.5) == pytest.approx(0.02)
-    operator.clutches = [0.0]
-    assert gripper(0.0) == pytest.approx(0.02)
-    operator.clutches = [1.0]
-    assert gripper(0.0) == pytest.approx(0.02)
-    assert gripper(0.3) == pytest.approx(0.02)
-    assert gripper(0.8, 1) < 0.02, 'it was passed'
-    assert gripper(0.8) == pytest.approx(0.008)
-    assert gripper(0.0) == pytest.approx(0.04)
-
-
-FINGER = 'panda_finger_joint1'
-
-
-def test_what_a_gripper_holds_is_squeezed_on_after_a_stop_and_a_fresh_press(
-    operator: Operator,
-) -> None:
-    operator.object_m, operator.trigger = 0.02, 1.0
-    assert operator.rest(200).gripper[FINGER] == 0.0
-    assert operator.fingers[FINGER] == 0.02
-    withdraw(operator)
-    assert not operator.rest(STOP_TICKS).gripper
-    operator.enabled = True
-    command = operator.engage()
-    assert command.state is State.ENGAGED
-    assert command.gripper[FINGER] == 0.0
-    withdraw(operator)
-    operator.rest(STOP_TICKS)
-    operator.enabled = True
-    anew = TeleopSession(PANDA, robot_text('panda'), PACKAGE_PATHS)
-    anew.keep_grippers(operator.session)
-    operator.session = anew
-    assert operator.engage().gripper[FINGER] == 0.0
-
-
-def test_nothing_is_commanded_to_a_gripper_before_its_trigger_has_found_it() -> None:
-    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
-    operator.fingers[FINGER] = 0.02
-    assert not operator.engage().gripper
-    operator.trigger = 0.4
-    assert not operator.rest(20).gripper
-    operator.trigger = 0.6
-    assert operator.rest(1).gripper[FINGER] == pytest.approx(0.02 - 0.5 * 0.2 * 0.004)
-
-
-def test_a_gripper_that_nothing_is_known_of_gets_no_command() -> None:
-    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
-    operator.fingers.clear()
-    operator.engage()
-    for trigger in (0.0, 0.5, 1.0, 0.0):
-        operator.trigger = trigger
-        assert not operator.rest(5).gripper
-
-
-def test_pressing_one_clutch_commands_the_gripper_of_that_arm_alone() -> None:
-    names = ('l_gripper_l_finger_joint', 'r_gripper_l_finger_joint')
-    config = TeleopConfig(
-        tip_links=('left_gripper', 'right_gripper'),
-        device_frames=('l_controller', 'r_controller'),
-        gripper_joints=names,
-        gripper_open=(0.02,),
-    )
-    operator = Operator(config, robot_text('baxter'), (0.0, -0.5, 0.0, 1.2, 0.0, 0.9, 0.0) * 2)
-    operator.rest(50)
-    operator.clutches = [0.0, 1.0]
-    assert set(operator.rest(5).gripper) == {names[1]}
-
-
-@pytest.mark.parametrize('name', ('gripper_open', 'gripper_closed'))
-def test_a_gripper_is_not_led_beyond_its_joint(name: str) -> None:
-    with pytest.raises(VrIkError, match=rf"'{name}'.*panda_finger_joint1' goes from 0 to 0.04"):
-        TeleopSession(replace(PANDA, {name: (0.05,)}), robot_text('panda'), PACKAGE_PATHS)
-
-
 @pytest.mark.parametrize(('pace', 'stops'), ((0.0, True), (0.7, True), (1.3, True), (0.99, False)))
 def test_a_clock_of_another_pace_stops_the_arm(
     operator: Operator, pace: float, stops: bool
@@ -498,3 +420,24 @@ def test_missing_arms_and_foreign_joints_do_no_harm() -> None:
 def test_missing_meshes_are_said() -> None:
     session = TeleopSession(PANDA, robot_text('panda'))
     assert any('link0.stl' in note for note in session.notes)
+
+
+@pytest.mark.parametrize('name', ('longest_tick_s', 'horizon_s'))
+def test_a_time_below_one_tick_is_refused(name: str) -> None:
+    with pytest.raises(VrIkError, match=rf"'{name}'.*at least one tick, 0.05 s"):
+        replace(PANDA, {'rate_hz': 20.0, 'horizon_s': 0.05, 'longest_tick_s': 0.05, name: 0.04})
+
+
+def test_measured_joints_are_as_old_as_the_oldest_that_is_led() -> None:
+    measured = MeasuredJoints(('a', 'b'))
+    assert measured.state() is None
+    measured.update(5, ('a', 'other'), (0.1, 0.2))
+    measured.update(9, ('b', 'other', 'c'), (0.3, 0.4))  # a list that is too short tells the rest
+    state = measured.state()
+    assert state is not None
+    assert (state.stamp_ns, dict(state.positions)) == (5, {'a': 0.1, 'b': 0.3, 'other': 0.4})
+    for stamp_ns in (20, 30):
+        measured.update(stamp_ns, ('b',), (0.5,))
+        silent = measured.state()
+        assert silent is not None
+        assert silent.stamp_ns == 5
