@@ -22,6 +22,7 @@ from vr_ik.config import replace
 from vr_ik.simulation.controllers import Controller, TrajectoryPoint
 from vr_ik.teleop.braking import braking_points
 from vr_ik.teleop.types import Reason, State
+from vr_ik.teleop.watch import TickClock
 from vr_ik.types import Array
 
 _SAMPLE_S = 0.001
@@ -93,6 +94,32 @@ def test_without_another_command_the_robot_comes_to_rest() -> None:
     follower.tick(0.6, np.zeros(3))
     assert not follower.ways[-1][1].any()
     assert follower.used()[1] <= _CUBIC
+
+
+def test_a_command_that_was_not_sent_leaves_no_trace() -> None:
+    velocity = np.array([0.25, 0.1, 0.0])
+    for ticks in (1, 60):  # soon after the press, and in motion
+        one, two = (Operator(PANDA, robot_text('panda'), PANDA_READY) for _ in range(2))
+        for operator in (one, two):
+            operator.engage()
+            operator.move(velocity, np.zeros(3), ticks)
+        arms = [operator.session._arm for operator in (one, two)]
+        arms[0].step(0.02)
+        arms[0].take_back()
+        for arm in arms:
+            arm.step(0.05)
+        np.testing.assert_array_equal(arms[0].q, arms[1].q)
+        np.testing.assert_array_equal(arms[0].v, arms[1].v)
+
+
+def test_a_tick_that_was_taken_back_is_a_part_of_the_next() -> None:
+    clock = TickClock(PANDA)
+    for now_ns in (0, 4_000_000):
+        clock.tick(now_ns, now_ns)
+    clock.tick(30_000_000, 30_000_000)
+    clock.take_back()
+    clock.tick(60_000_000, 60_000_000)
+    assert clock.seconds == pytest.approx(0.056)
 
 
 @pytest.mark.parametrize('output', ('commands', 'servo_pose', 'servo_twist'))

@@ -167,6 +167,7 @@ def describe(summary: dict[str, Any]) -> str:
             f'{_number(lag["mean"], "mm")} behind the hand on average.',
             f'Held back: {held or "never"}.',
             f'Limit violations: {beyond}.',
+            *summary['violations_found'],
         )
     )
 

@@ -170,6 +170,7 @@ class TeleopMeasures:
             'limit_violations': {
                 name: violations[name] for name in ('position', 'velocity', 'acceleration')
             },
+            'violations_found': [text for a in self._audits.values() for text in a.found],
             'limits_used': self._limits_used(),
             'command_clock_error': max(
                 (abs(round(audit.clock_error, 5)) for audit in self._audits.values()), default=0.0

@@ -15,7 +15,7 @@
 
 """The teleoperation node: the operator's hands in, commands for a robot's arms out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import math
 import sys
 import time
@@ -92,6 +92,8 @@ class Driving:
         sent = (command.publish and in_time) or self.simulated is not None
         if sent:
             self.output.send(now_ns, command)
+        elif command.publish:
+            self.session.take_back()
         if self.grippers is not None:
             self.grippers.send(command)
         return sent
@@ -99,13 +101,15 @@ class Driving:
     def begin_anew(self, config: TeleopNodeConfig) -> None:
         """Have a new session, with parameters that may have changed."""
         before = self.session
-        self.session = make_session(config, self.urdf_text)
+        self.session = make_session(config, self.urdf_text, self.measured.positions)
         self.session.keep_grippers(before)
         if isinstance(self.output, Trajectories):
             self.output.config = config
 
 
-def make_session(config: TeleopNodeConfig, urdf_text: str) -> TeleopSession:
+def make_session(
+    config: TeleopNodeConfig, urdf_text: str, measured: Mapping[str, float] | None = None
+) -> TeleopSession:
     """Return a session; another one was engaged before it, so that no tick compiles anything."""
     packages = tuple(share_folders())
     warm = TeleopSession(config, urdf_text, packages)
@@ -131,6 +135,7 @@ class TeleopNode(Node):
         config = self._config.value
         self._operator = Operator(self, config)
         self._driving: Driving | None = None
+        self._others_known = False
         self._veto = Reason.NONE
         self.create_service(SetBool, '~/pause', self._on_pause)
         triggers.offer(self, '~/reset', self._reset)
@@ -187,6 +192,16 @@ class TeleopNode(Node):
             now_ns = int(self.get_clock().now().nanoseconds)
             stamp_ns = stamp_in_ns(message.header.stamp) or now_ns
             self._driving.measured.update(stamp_ns, message.name, message.position)
+            self._take_others()
+
+    def _take_others(self) -> None:
+        """Begin anew where joints that are not led rest elsewhere than at zero, at the start."""
+        driving = self._driving
+        if driving is None or self._others_known:
+            return
+        self._others_known = True
+        if driving.session.is_outdated(driving.measured.positions) and driving.session.idle:
+            driving.begin_anew(self._config.value)
 
     def _tick(self) -> bool:
         """Go through one tick; return whether something was commanded."""

@@ -14,7 +14,9 @@
 
 """The joints that are led, as a robot of their own: all others are held where they rest."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+import math
 
 import numpy as np
 
@@ -41,16 +43,26 @@ class ArmModel:
     """Which joints turn on and on: their angles are the same after a whole turn."""
     moves: Array
     """(arms, joints): whether a joint moves an arm's tip."""
+    held: Mapping[str, float]
+    """Where the joints are taken to be that are not led [rad or m], but for grippers and the like:
+    those that an arm carries are not among them."""
 
 
-def arm_model(config: TeleopConfig, urdf_text: str) -> ArmModel:
-    """Build the chains from the base link to the tips."""
+def arm_model(
+    config: TeleopConfig, urdf_text: str, measured: Mapping[str, float] | None = None
+) -> ArmModel:
+    """Build the chains from the base link to the tips.
+
+    Joints that are not led are held where they were measured, or else at zero.
+    """
     urdf = read_urdf(urdf_text)
     for link in (*config.tip_links, *([config.base_link] if config.base_link else [])):
         if link not in urdf.links:
             raise UnknownNameError('link', link, urdf.links)
     chains = [_chain(urdf, config.base_link or urdf.root, tip) for tip in config.tip_links]
-    model = RobotModel(_held(urdf, {name for chain in chains for name in chain}))
+    led = {name for chain in chains for name in chain}
+    held = _held_positions(urdf, led, measured or {})
+    model = RobotModel(_held(urdf, led, held))
     room = model.upper - model.lower - 2.0 * config.limit_margin
     for name, free in zip(model.joint_names, room, strict=True):
         if not free > 0.0:
@@ -72,6 +84,7 @@ def arm_model(config: TeleopConfig, urdf_text: str) -> ArmModel:
         acceleration,
         np.array([joint.kind == 'continuous' for joint in model.joints]),
         np.array([[name in chain for name in model.joint_names] for chain in chains]),
+        held,
     )
 
 
@@ -91,18 +104,37 @@ def _chain(urdf: Urdf, base: str, tip: str) -> list[str]:
     return names
 
 
-def _held(urdf: Urdf, led: set[str]) -> Urdf:
+def _held_positions(urdf: Urdf, led: set[str], measured: Mapping[str, float]) -> dict[str, float]:
+    """Return the position of each joint that is not led, nor carried by one that is."""
+    carried, held = set[str](), {}
+    # A link's joint may come before that of its parent: go through them until nothing is new.
+    for _ in urdf.joints:
+        for joint in urdf.joints:
+            if joint.name in led or joint.parent in carried:
+                carried.add(joint.child)
+    for joint in urdf.joints:
+        if joint.kind != 'fixed' and joint.mimic is None and joint.child not in carried:
+            position = measured.get(joint.name, 0.0)
+            finite = position if math.isfinite(position) else 0.0
+            held[joint.name] = min(max(finite, joint.lower), joint.upper)
+    return held
+
+
+def _held(urdf: Urdf, led: set[str], held: Mapping[str, float]) -> Urdf:
     """Return the robot with every joint that is not led held at rest."""
     joints = []
     for joint in urdf.joints:
         master = joint.mimic.joint if joint.mimic else joint.name
-        joints.append(joint if joint.kind == 'fixed' or master in led else _frozen(joint))
+        if joint.kind != 'fixed' and master not in led:
+            joints.append(_frozen(joint, held.get(joint.name, 0.0)))
+        else:
+            joints.append(joint)
     return replace(urdf, joints=tuple(joints))
 
 
-def _frozen(joint: Joint) -> Joint:
-    """Return the joint as a fixed one, at zero or as near as its limits allow."""
-    value = min(max(0.0, joint.lower), joint.upper)
+def _frozen(joint: Joint, position: float) -> Joint:
+    """Return the joint as a fixed one, at a position or as near as its limits allow."""
+    value = min(max(position, joint.lower), joint.upper)
     if joint.kind == 'prismatic':
         motion = pose(np.eye(3), value * joint.axis)
     else:

@@ -14,7 +14,7 @@
 
 """Joint commands that bring the tips to their targets within all limits, tick by tick."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -62,10 +62,17 @@ class ArmStep:
     """The commanded joints of all arms, and where they bring the tips."""
 
     def __init__(
-        self, config: TeleopConfig, urdf_text: str, package_paths: Sequence[Path] = ()
+        self,
+        config: TeleopConfig,
+        urdf_text: str,
+        package_paths: Sequence[Path] = (),
+        measured: Mapping[str, float] | None = None,
     ) -> None:
-        """Build the chains of a robot, with the shapes of its parts, and compile the step."""
-        self.arm = arm_model(config, urdf_text)
+        """Build the chains of a robot, with the shapes of its parts, and compile the step.
+
+        Joints that are not led are where they were measured, or else at zero.
+        """
+        self.arm = arm_model(config, urdf_text, measured)
         self.joint_names = self.arm.model.joint_names
         self.collisions = (
             read_collisions(urdf_text, self.arm, config.self_distance_m, package_paths)
@@ -95,6 +102,7 @@ class ArmStep:
             )
         )
         self._state = np.zeros((STATE, n))
+        self._before = np.zeros((STATE, n))
         self._bases = np.zeros(self._rows)
         """How far below what has to be kept each distance may be: 0 but where the arms began."""
         self.wishes = np.zeros((arms, WISH))
@@ -152,7 +160,13 @@ class ArmStep:
 
     def step(self, seconds: float) -> bool:
         """Move on by one tick; False: no command was found, and all come to rest."""
+        self._before[:] = self._state
         return self._step(seconds)
+
+    def take_back(self) -> None:
+        """Be as before the last step, of which the robot has not heard."""
+        self._state[:] = self._before
+        self._step(0.0)
 
     def tip_pose(self, arm: int) -> Array:
         """Return pose_root_from_tip (4, 4) at the command."""

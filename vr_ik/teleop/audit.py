@@ -36,6 +36,8 @@ _FIT = 1e-4
 """How far positions and velocities may disagree in a step [rad or m]."""
 _TRIED = 40
 """Times that are tried for a motion from one command to another."""
+_TOLD = 10
+"""Violations that are told in words."""
 _START = 0.01
 """How far from where the robot is a first command may be [rad or m]; a robot at rest sags."""
 
@@ -90,6 +92,8 @@ class CommandAudit:
         self.commands = 0
         self.missed = 0
         """Commands that were published but not heard."""
+        self.found: list[str] = []
+        """The first violations in words."""
         self.worst: dict[str, float] = dict.fromkeys(self.violations, 0.0)
         """Largest share of each limit that was used; of positions, how far beyond [rad or m]."""
         self._last: tuple[int, Array, Array] | None = None
@@ -151,12 +155,14 @@ class CommandAudit:
     def _judge_first(self, q: Array, v: Array, missed: int, measured: ArrayLike | None) -> None:
         """Judge a command that no other one led to: from rest, where the robot is."""
         before_s = self._horizon_s + missed * self._period_s
-        if (np.abs(v) > before_s * self._limits.acceleration * (1.0 + _SLACK)).any():
-            self.violations[ACCELERATION] += 1
+        share = np.abs(v) / (before_s * self._limits.acceleration)
+        if (share > 1.0 + _SLACK).any():
+            self._violate(ACCELERATION, f'the first command is in motion, {share.max():.3f}')
         if measured is not None:
             way = 0.5 * before_s**2 * self._limits.acceleration
-            if (np.abs(q - np.asarray(measured, float)) > _START + way).any():
-                self.violations[VELOCITY] += 1
+            away = np.abs(q - np.asarray(measured, float))
+            if (away > _START + way).any():
+                self._violate(VELOCITY, f'the first command is {away.max():.4f} from the robot')
 
     def _judge_step(self, sent_ns: int, q: Array, v: Array, missed: int) -> None:
         assert self._last is not None
@@ -178,7 +184,7 @@ class CommandAudit:
         elif missed or (used > 1.0 + _SLACK and longest_s >= self._horizon_s):
             self._judge_gap(q - q_before, v_before, v, longest_s)
         elif used == np.inf:
-            self.violations[VELOCITY] += 1
+            self._violate(VELOCITY, 'positions and velocities of a step do not fit together')
         else:
             # In a late tick the robot has braked: the step tells no time.
             if square >= _LEAST_SPEED**2 and true_s < self._horizon_s:
@@ -190,7 +196,7 @@ class CommandAudit:
     def _judge_clock(self, gained_s: float) -> None:
         """Judge whether the time that commands tell goes along with that of their stamps."""
         if abs(gained_s) > self._horizon_s + self._period_s:
-            self.violations[VELOCITY] += 1
+            self._violate(VELOCITY, f'the time of commands is {gained_s:.3f} s ahead of stamps')
         else:
             self._gained_s = gained_s
 
@@ -198,7 +204,7 @@ class CommandAudit:
         """Judge two commands by whether any motion can have led from one to the other."""
         limits = self._limits
         if (np.abs(way) > limits.velocity * longest_s + _FIT).any():
-            self.violations[VELOCITY] += 1
+            self._violate(VELOCITY, f'too far for {longest_s:.3f} s')
             return
         times_s = np.linspace(0.0, longest_s, _TRIED)[1:, None]
         change = np.abs(v - v_before)
@@ -207,7 +213,7 @@ class CommandAudit:
         possible = (way <= farthest + _FIT) & (way >= nearest - _FIT)
         possible &= change <= limits.acceleration * longest_s * (1.0 + _SLACK)
         if not possible.all():
-            self.violations[ACCELERATION] += 1
+            self._violate(ACCELERATION, f'no motion leads there in {longest_s:.3f} s')
 
     def _judge_tail(self, q: Array, v: Array, tail: Sequence[BrakingPoint]) -> None:
         before_s = 0.0
@@ -221,7 +227,7 @@ class CommandAudit:
 
     def _judge_rest(self) -> None:
         if np.abs(self._speed_left).max() > _LEAST_SPEED:
-            self.violations[ACCELERATION] += 1
+            self._violate(ACCELERATION, 'silence in motion')
 
     def _judge_point(self, q: Array, v: Array) -> None:
         limits = self._limits
@@ -232,7 +238,12 @@ class CommandAudit:
     def _judge(self, kind: str, value: float, limit: float) -> None:
         self.worst[kind] = max(self.worst[kind], value)
         if value > limit + _SLACK:
-            self.violations[kind] += 1
+            self._violate(kind, f'{value:.6g} beside {limit:g}')
+
+    def _violate(self, kind: str, text: str) -> None:
+        self.violations[kind] += 1
+        if len(self.found) < _TOLD:
+            self.found.append(f'command {self.commands}, {kind}: {text}')
 
 
 def _farthest(v_before: Array, v: Array, times_s: Array, limits: Limits) -> Array:

@@ -17,7 +17,7 @@
 inputs -> watch (clock, robot, hands) -> safety -> clutch -> retarget -> arm step -> command
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,14 +55,19 @@ class TeleopSession:
     """
 
     def __init__(
-        self, config: TeleopConfig, urdf_text: str, package_paths: Sequence[Path] = ()
+        self,
+        config: TeleopConfig,
+        urdf_text: str,
+        package_paths: Sequence[Path] = (),
+        measured: Mapping[str, float] | None = None,
     ) -> None:
         """Build the robot and compile what is needed; raises `VrIkError` for bad input.
 
         Meshes of 'package://name/...' are looked for in `package_paths` (`io.packages` has them).
+        Joints that are not led are taken to stay where they were `measured`, or else at zero.
         """
         self.config = config
-        self._arm = ArmStep(config, urdf_text, package_paths)
+        self._arm = ArmStep(config, urdf_text, package_paths, measured)
         self.joint_names = self._arm.joint_names
         """The joints that are commanded, in the order of the commands."""
         self.notes = self._arm.collisions.notes()
@@ -85,6 +90,10 @@ class TeleopSession:
         """Whether nothing is commanded until a clutch is pressed anew."""
         stopped = self.state is State.STOPPED and self._arm.at_rest
         return stopped or self.state is State.DISENGAGED
+
+    def is_outdated(self, positions: Mapping[str, float]) -> bool:
+        """Tell whether joints that are not led are elsewhere than they are taken to be."""
+        return self._watch.others_away(positions) is not ALL_WELL
 
     def keep_grippers(self, before: 'TeleopSession') -> None:
         """Take over what another session has commanded the grippers of the same arms to do."""
@@ -113,6 +122,14 @@ class TeleopSession:
         self.state = after(self.state, event)
         moved = self._move(now_ns, arms, inputs.robot)
         return self._command(moved, arms)
+
+    def take_back(self) -> None:
+        """Forget that the last step has moved the arms: its command was not published.
+
+        The robot has gone on, or braked, by the command before; the next step begins there.
+        """
+        self._arm.take_back()
+        self._clock.take_back()
 
     def _fault(self, now_ns: int, inputs: TeleopInputs) -> Finding:
         """Return what speaks against moving, or against beginning to."""

@@ -53,6 +53,7 @@ class Reason(Enum):
     ROBOT_STALE = 'the state of the robot is too old'
     ROBOT_FAR = 'the robot is not where it was commanded to be'
     ROBOT_MOVES = 'the robot moves, or is not known to rest yet'
+    OTHERS_MOVED = 'joints that are not led are elsewhere than at the start: reset first'
     LIMIT_VIOLATION = 'the robot is beyond its joint limits'
     CLOCK_JUMP = 'the clock jumped'
     PAUSED = 'the ticks paused'

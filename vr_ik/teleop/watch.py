@@ -14,6 +14,7 @@
 
 """What is watched beside the hands: the time between ticks, and the robot's own state."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 import math
 from math import pi, tau
@@ -32,6 +33,8 @@ _START_TOLERANCE = 0.002
 # A robot rests whose joints have moved no farther than this [rad or m] for so long [s]. One that
 # moves would be called back to where it was when its state was measured.
 _STILL = 0.005
+# So far a joint that is not led may be from where it is taken to be [rad or m].
+_OTHERS_TOLERANCE = 0.02
 REST_S = 0.1
 # How long a gain or loss of the clock counts [s].
 _DRIFT_MEMORY_S = 1.0
@@ -62,17 +65,23 @@ class TickClock:
         self._longest_s, self._jump_s = config.longest_wait_s, config.clock_jump_s
         self._now_ns: int | None = None
         self._steady_ns = 0
+        self._before: tuple[int | None, int] = (None, 0)
         self._drift_s = 0.0
         """What the clock has gained of late; what was long ago is forgotten."""
         self.seconds = self._period_s
         """The time since the last tick; a nominal one where it is not known."""
         self.finding = ALL_WELL
 
+    def take_back(self) -> None:
+        """Let the last tick be a part of the next."""
+        self._now_ns, self._steady_ns = self._before
+
     def tick(self, now_ns: int, steady_ns: int) -> None:
         """Take the time of a tick on both clocks."""
         steady_s = now_s = self._period_s
         if self._now_ns is not None:
             steady_s, now_s = (steady_ns - self._steady_ns) * 1e-9, (now_ns - self._now_ns) * 1e-9
+        self._before = (self._now_ns, self._steady_ns)
         self._now_ns, self._steady_ns = now_ns, steady_ns
         self.seconds, self.finding = steady_s, ALL_WELL
         # By a clock that stands or crawls nothing would grow old in time.
@@ -99,6 +108,7 @@ class RobotWatch:
         self._timeout_s, self._distance = config.robot_timeout_s, config.robot_distance
         self._names, self._continuous = arm.model.joint_names, arm.continuous
         self._lower, self._upper = arm.model.lower, arm.model.upper
+        self._held = arm.held
         self.positions = np.zeros(len(self._names))
         """As last measured; holds only while nothing was found."""
         self._still, self._still_ns, self._rested_ns = np.full(len(self._names), math.nan), 0, 0
@@ -128,6 +138,14 @@ class RobotWatch:
         turned: Array = np.where(self._continuous, np.abs(np.remainder(away + pi, tau) - pi), away)
         return turned
 
+    def others_away(self, positions: Mapping[str, float]) -> Finding:
+        """Return which joint that is not led is elsewhere; of those that are silent, none."""
+        for name, taken in self._held.items():
+            away = abs(positions.get(name, taken) - taken)
+            if away > _OTHERS_TOLERANCE:
+                return Finding(Reason.OTHERS_MOVED, f'{name} by {away:.3f}')
+        return ALL_WELL
+
     def check(self, robot: RobotState | None, now_ns: int, command: Array | None) -> Finding:
         """Return what is wrong with the robot's state; `command` is None before there is one."""
         if robot is None:
@@ -149,4 +167,4 @@ class RobotWatch:
             worst = int(np.argmax(away))
             if away[worst] > self._distance:
                 return Finding(Reason.ROBOT_FAR, f'{self._names[worst]} by {away[worst]:.3f}')
-        return ALL_WELL
+        return self.others_away(robot.positions)
