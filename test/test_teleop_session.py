@@ -23,10 +23,8 @@ from robots import PACKAGE_PATHS
 from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text
 
 from vr_ik.config import replace
-from vr_ik.errors import VrIkError
 from vr_ik.math.rotations import pose, rotation_from_rpy
 from vr_ik.teleop.config import TeleopConfig
-from vr_ik.teleop.measured import MeasuredJoints
 from vr_ik.teleop.retarget import Retarget
 from vr_ik.teleop.session import TeleopSession
 from vr_ik.teleop.types import (
@@ -420,24 +418,3 @@ def test_missing_arms_and_foreign_joints_do_no_harm() -> None:
 def test_missing_meshes_are_said() -> None:
     session = TeleopSession(PANDA, robot_text('panda'))
     assert any('link0.stl' in note for note in session.notes)
-
-
-@pytest.mark.parametrize('name', ('longest_tick_s', 'horizon_s'))
-def test_a_time_below_one_tick_is_refused(name: str) -> None:
-    with pytest.raises(VrIkError, match=rf"'{name}'.*at least one tick, 0.05 s"):
-        replace(PANDA, {'rate_hz': 20.0, 'horizon_s': 0.05, 'longest_tick_s': 0.05, name: 0.04})
-
-
-def test_measured_joints_are_as_old_as_the_oldest_that_is_led() -> None:
-    measured = MeasuredJoints(('a', 'b'))
-    assert measured.state() is None
-    measured.update(5, ('a', 'other'), (0.1, 0.2))
-    measured.update(9, ('b', 'other', 'c'), (0.3, 0.4))  # a list that is too short tells the rest
-    state = measured.state()
-    assert state is not None
-    assert (state.stamp_ns, dict(state.positions)) == (5, {'a': 0.1, 'b': 0.3, 'other': 0.4})
-    for stamp_ns in (20, 30):
-        measured.update(stamp_ns, ('b',), (0.5,))
-        silent = measured.state()
-        assert silent is not None
-        assert silent.stamp_ns == 5
