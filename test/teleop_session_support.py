@@ -243,6 +243,8 @@ class Operator:
             if name
         }
         """Where the joints of the grippers are measured."""
+        self.others: dict[str, float] = {}
+        """Where joints that are not led are measured."""
         self.object_m = 0.0
         """Grippers close no farther than this."""
         self.enabled = True
@@ -280,7 +282,7 @@ class Operator:
         )
         stamp_ns = self.now_ns - round(self.robot_age_s * SECOND_NS)
         positions = dict(zip(self.session.joint_names, self.robot.tolist(), strict=True))
-        positions |= self.fingers
+        positions |= self.fingers | self.others
         fingers = self.fingers.copy()
         robot = RobotState(stamp_ns, positions) if self.robot_known else None
         measured = self.robot.copy()

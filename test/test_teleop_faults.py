@@ -50,7 +50,8 @@ _BAXTER = TeleopConfig(
 )
 _BENT = (0.0, -0.5, 0.0, 1.2, 0.0, 0.9, 0.0)
 _VETOES = (Reason.HELD, Reason.ROBOT_CHANGED, Reason.ENDED)
-_ALL = set(Reason) - {Reason.SOLVER_FAILED}
+# The Panda has no joints that are neither led nor carried; Baxter has a head.
+_ALL = set(Reason) - {Reason.SOLVER_FAILED, Reason.OTHERS_MOVED}
 _CALM = 200
 """Ticks after which an arm has come to rest, and is known to."""
 _TICKS = 100_000
@@ -292,6 +293,17 @@ class FaultsOfTwo(Faults):
             self.operator.rest(1)
         self._count(ticks)
 
+    @rule(velocity=vectors, by=st.sampled_from((-0.5, 0.03, 1.0)))
+    def turn_the_head(self, velocity, by) -> None:
+        self.begin_anew(velocity, 1)
+        self.operator.others = {'head_pan': by}
+        command = self.operator.tick()
+        assert (command.state, command.reason) == (State.STOPPED, Reason.OTHERS_MOVED)
+        self._rest()
+        self._refused(Reason.OTHERS_MOVED)
+        self._count(_CALM + 2)
+        self.operator.others = {}
+
 
 def inject(machine: type[Faults], enough: int) -> None:
     """Inject faults for so many ticks: seed after seed, so that every run is the same.
@@ -320,3 +332,4 @@ def test_no_order_of_faults_breaks_a_limit_or_a_distance() -> None:
 
 def test_nor_does_any_with_two_arms() -> None:
     inject(FaultsOfTwo, _TICKS_OF_TWO)
+    assert Reason.OTHERS_MOVED in FaultsOfTwo.reasons
