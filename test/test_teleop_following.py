@@ -97,3 +97,9 @@ def test_an_operator_enables_then_presses_and_releases_the_grip_in_every_round()
     ways = np.linalg.norm(np.diff(poses[:, 1, :3, 3], axis=0), axis=1)
     assert ways.max() < 0.01 * 1.0  # no faster than 1 m/s
     assert np.ptp(poses[:, 0, :3, 3], axis=0).max() < 0.01  # the head is still
+
+
+def test_a_delay_beyond_what_is_tried_is_none():
+    following = judge_following(TIMES_S, tips(0.5), hand_at, [(0.0, 8.0)], YAW, 1.0)
+    assert len(following.delays_s) == 0
+    assert len(following.errors_m) > 0

@@ -40,7 +40,7 @@ class Following:
     lags_m: Array
     """Distances from where the hand wants it at the same instant."""
     delays_s: Array
-    """From the hand's motion to the tip's, one a stretch."""
+    """From the hand's motion to the tip's, one a stretch; none where it could not be told."""
 
 
 def judge_following(
@@ -98,7 +98,8 @@ def _judge(times_s: Array, tips: Array, hand: _Hand) -> tuple[Array, Array, Arra
         return centred
 
     costs = [float(np.square(off(shift_s)).sum()) for shift_s in _SHIFTS_S]
-    delay_s = float(_SHIFTS_S[int(np.argmin(costs))])
+    best = int(np.argmin(costs))
+    delay_s = float(_SHIFTS_S[best])
     way = places - hand.positions(times_s - delay_s)
     lags = np.linalg.norm(places - hand.positions(times_s) - way.mean(axis=0), axis=1)
     turned = hand.rotations(times_s - delay_s).transpose(0, 2, 1) @ tips[:, :3, :3]
@@ -106,4 +107,6 @@ def _judge(times_s: Array, tips: Array, hand: _Hand) -> tuple[Array, Array, Arra
     mean = left @ right  # the rotation nearest to all of them
     cosines = 0.5 * (np.einsum('nij,ij->n', turned, mean) - 1.0)
     angles = np.arccos(np.clip(cosines, -1.0, 1.0))
-    return off(delay_s), angles, lags, np.array([delay_s])
+    # At the end of what was tried there may be better ones: a tip that does not follow has none.
+    is_found = best < len(_SHIFTS_S) - 1
+    return off(delay_s), angles, lags, np.array([delay_s] if is_found else [])
