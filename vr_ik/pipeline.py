@@ -109,6 +109,11 @@ class Pipeline:
         """Device poses refused so far because they jumped."""
         return self._cleaner.glitches
 
+    @property
+    def q_fits(self) -> Array:
+        """The pose that fits the last frame; what is shown may be on the way to it."""
+        return self._wanted_q
+
     def reset(self) -> None:
         """Forget the past: the next frame is solved from a standing start."""
         self._cleaner.reset()

@@ -103,9 +103,9 @@ def _spread(
     stiffness = config.posture_weight * joint_stiffness(pipeline.model)
     seen = []
     for i, frame in enumerate(frames):
-        solution = pipeline.process(frame)
+        pipeline.process(frame)
         if i in wanted and (pipeline.confidence[rows] == 1.0).all():
-            seen.append((pipeline.targets[rows].copy(), solution.q))
+            seen.append((pipeline.targets[rows].copy(), pipeline.q_fits.copy()))
     share = _INDEPENDENT_FRAMES / max(len(seen), 1)
     return [
         Observation(targets, _weights(roles), rest, stiffness, q, share) for targets, q in seen

@@ -64,7 +64,9 @@ _HEAD_ASIDE_M = 0.15
 _HEAD_AHEAD_M = (-0.08, 0.35)
 _ARM_RANGE = (0.75, 1.22)
 _FARTHEST_M = 0.35
-_ELBOW_ALONG_ARM = 0.511  # the average body's
+# Trackers farther out on a stretched arm sit on the forearm: the average body's elbow is at 0.51,
+# less a centimetre or two for those that are strapped right below it.
+_ELBOW_ALONG_ARM = 0.49
 
 # Devices by the part of the body that they are worn on: links whose bones may carry them, each
 # with the link at its far end.
