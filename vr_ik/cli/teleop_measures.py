@@ -63,6 +63,7 @@ class TeleopMeasures:
         self._engaged_since_s: float | None = None
         self._stops: Counter[str] = Counter()
         self._held, self._held_since_s = '', 0.0
+        self._over = False
         self._held_back_s: defaultdict[str, float] = defaultdict(float)
         """What held the arms back -> for how long, in the order in which it came."""
         self.state = ''
@@ -109,8 +110,10 @@ class TeleopMeasures:
         joints: Sequence[str],
         way: Sequence[BrakingPoint],
     ) -> None:
-        """Judge a command."""
+        """Judge a command; what comes after the end is nobody's first one."""
         with self._lock:
+            if self._over:
+                return
             self.first_command_s = self.first_command_s or time.monotonic()
             key = tuple(joints)
             if key not in self._audits:
@@ -145,6 +148,7 @@ class TeleopMeasures:
             now_s = time.time() - self._origin_ns * 1e-9
             self._end_stretch(now_s)
             self._end_holding(now_s)
+            self._over = True
             for audit in self._audits.values():
                 audit.end()
 
