@@ -140,10 +140,23 @@ def follow(hand: Hand, positions, period_ns: int = 10 * MS) -> list[Reason]:
 
 def test_steady_motion_is_followed_without_lag_between_frames_too() -> None:
     hand = Hand(TeleopConfig())
-    follow(hand, 0.5 * 0.01 * np.arange(60))
-    where, twist = hand.at(590 * MS + 5 * MS)
-    assert where[0, 3] == pytest.approx(0.5 * 0.595, abs=1e-6)
+    follow(hand, 0.5 * 0.01 * np.arange(160))
+    where, twist = hand.at(1590 * MS + 5 * MS)
+    assert where[0, 3] == pytest.approx(0.5 * 1.595, abs=1e-6)
     np.testing.assert_allclose(twist, (0.5, 0.0, 0.0, 0.0, 0.0, 0.0), atol=1e-4)
+
+
+def test_noise_of_a_hand_at_rest_is_hardly_taken_for_motion() -> None:
+    rng = np.random.default_rng(0)
+    hand = Hand(TeleopConfig())
+    speeds = []
+    for k in range(1, 200):
+        now_ns = k * 10 * MS
+        noise = pose(np.eye(3), 2e-4 * rng.normal(size=3))
+        hand.update(ArmInput(noise, now_ns), now_ns)
+        speeds.append(np.linalg.norm(hand.at(now_ns)[1][:3]))
+    # A frame's difference alone would be some 40 mm/s.
+    assert np.mean(speeds[100:]) < 2e-3
 
 
 def test_a_hand_without_news_comes_to_rest_near_where_it_was_seen() -> None:

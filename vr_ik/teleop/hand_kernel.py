@@ -30,6 +30,11 @@ FINE, JUMPED, BAD = 0, 1, 2
 # time, not by frames, which come at odd times from a busy machine. It lags behind no steady
 # motion, and dampens a tracker's trembling.
 _MEMORY_S = 0.0121
+# What is less than this off where the hand was expected may be the tracker's noise alone. Taken
+# as quickly as motion, it would let a robot's joints rattle at their acceleration limits while
+# the hand rests.
+_NOISE_M, _NOISE_RAD = 1e-3, math.radians(0.1)
+_MEMORY_OF_NOISE_S = 0.08
 # Two frames this near to each other, or in the wrong order, tell nothing of the velocity [s].
 _LEAST_FRAME_S = 1e-4
 # Devices' rotations are made from quaternions in double precision; this is far outside.
@@ -89,6 +94,15 @@ def begin(state: Array, pose: Array) -> None:
     state[RAW] = pose
 
 
+@kernel
+def _memory_s(surprise: Array) -> float:
+    """Return how long the past counts: longer while all that is new may well be noise."""
+    way = surprise[0] ** 2 + surprise[1] ** 2 + surprise[2] ** 2
+    turn = surprise[3] ** 2 + surprise[4] ** 2 + surprise[5] ** 2
+    noise = max(0.0, 1.0 - way / _NOISE_M**2 - turn / _NOISE_RAD**2)
+    return _MEMORY_S + noise * (_MEMORY_OF_NOISE_S - _MEMORY_S)
+
+
 @allocating_kernel
 def observe(state: Array, pose: Array, seconds: float, jump_m: float, jump_rad: float) -> int:
     """Take a new frame's pose, so long after the last; return FINE or JUMPED.
@@ -113,7 +127,7 @@ def observe(state: Array, pose: Array, seconds: float, jump_m: float, jump_rad: 
     surprise[3:] = turn_between(expected, pose)
     for i in range(3):
         surprise[i] = pose[i, 3] - expected[i, 3]
-    kept = math.exp(-seconds / _MEMORY_S)
+    kept = math.exp(-seconds / _memory_s(surprise))
     write_moved(expected, surprise, 1.0 - kept * kept, state[SMOOTH])
     for i in range(6):
         twist[i] += (1.0 - kept) ** 2 / seconds * surprise[i]
