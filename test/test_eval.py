@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 from vr_ik.body.human import T_POSE
 from vr_ik.cli.main import app
 from vr_ik.config import SolverConfig
+from vr_ik.errors import VrIkError
 from vr_ik.evaluation.metrics import (
     motion_figures,
     overall_figures,
@@ -81,6 +82,16 @@ def test_a_vive_file_is_read_back_as_written(folder, recording):
     assert read.name == 'wave' and len(read) == len(recording)
     for role, poses in recording.poses.items():
         assert np.allclose(read.poses[role], poses, atol=1e-5)
+
+
+def test_recordings_that_are_cut_off_are_named(tmp_path):
+    tags = np.array(['head'])
+    np.savez(tmp_path / 'whole.npz', wave=np.zeros((3, 1, 7)), wave__tags=tags)
+    data = (tmp_path / 'whole.npz').read_bytes()
+    for size in (0, 10, len(data) // 2):
+        (tmp_path / 'cut.npz').write_bytes(data[:size])
+        with pytest.raises(VrIkError, match='cut.npz'):
+            read_vive(tmp_path / 'cut.npz')
 
 
 def test_held_out_devices_start_exact_and_jumps_do_not_count(recording):

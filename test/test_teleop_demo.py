@@ -79,6 +79,9 @@ def test_a_file_of_ones_own_is_taken_by_its_path(tmp_path):
         (('[r_controller]', '[l_controller]'), "with his 'r_controller', which is not among them"),
         (('tip_links', 'output: commands\n      tip_links'), "judges 'joint_trajectory' alone"),
         (('simulated_robot_node', 'another_node'), "has no section 'simulated_robot_node'"),
+        (('panda_hand_tcp', 'panda_hnd_tcp'), "Did you mean 'panda_hand_tcp'?"),
+        (('[panda_finger_joint1]', '[finger]'), "Unknown joint in gripper_joints 'finger'"),
+        (('tip_links: [', 'tip_links: [['), 'is not valid YAML'),
     ),
 )
 def test_a_file_that_cannot_be_shown_is_refused_at_once(tmp_path, change, text):

@@ -18,7 +18,7 @@
 from collections.abc import Callable, Iterator
 import signal
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
 import pytest
 from rcl_interfaces.srv import SetParameters
@@ -28,7 +28,7 @@ from ros_recording import ALL_KEPT
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
-from teleop_support import PATIENT, ROBOTS, start, TeleopOperator
+from teleop_support import PATIENT, robot_file, ROBOTS, start, TeleopOperator
 from trajectory_msgs.msg import JointTrajectory
 
 from vr_ik.config_file import load_config
@@ -325,3 +325,24 @@ def test_diagnostics_tell_the_state_and_count_the_stops(graph: Graph) -> None:
     assert line.message == graph.operator.state
     assert int(values['commands']) > 100
     assert int(values['stops, tracking_lost']) >= 1
+
+
+def test_a_robot_that_cannot_be_led_is_an_error_in_the_diagnostics(
+    robot_process: NodeProcess,
+) -> None:
+    named = ('-r', '__ns:=/other', '-r', 'robot_description:=/robot_description')
+    mistyped = ('-p', 'tip_links:=[panda_hnd_tcp]')
+    process = NodeProcess('teleop_node', *robot_file('panda'), *mistyped, *named)
+    levels: list[bytes] = []
+
+    def note(message: DiagnosticArray) -> None:
+        levels.extend(x.level for x in message.status if 'panda_hand_tcp' in x.message)
+
+    try:
+        with listening() as listener:
+            listener.node.create_subscription(DiagnosticArray, '/diagnostics', note, ALL_KEPT)
+            TeleopOperator(listener).wait_for(lambda: bool(levels), 'the reason')
+        assert levels[-1] == DiagnosticStatus.ERROR
+        assert process.end(signal.SIGTERM) == 0
+    finally:
+        process.kill()

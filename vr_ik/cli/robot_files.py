@@ -17,6 +17,7 @@
 
 from pathlib import Path
 
+from vr_ik.config_file import namespaces
 from vr_ik.errors import ConfigError, UnknownNameError
 from vr_ik.io.packages import share_folders
 
@@ -52,6 +53,7 @@ def _own_file(path: Path) -> Path:
     if not path.is_file():
         names = ', '.join(robot_names())
         raise ConfigError(f"There is no file '{path}'. Robots that have one by name: {names}.")
+    namespaces(path, ())  # refuses what is no YAML, with the line
     for section in (_SECTION, _SIMULATED):
         if section not in path.read_text(encoding='utf-8'):
             raise ConfigError(f"{path} has no section '{section.rstrip(':')}'.")

@@ -36,8 +36,10 @@ from vr_ik.cli.processes import running
 from vr_ik.cli.robot_files import robot_file
 from vr_ik.config_fields import bad_value
 from vr_ik.config_file import load_config
-from vr_ik.errors import ConfigError
+from vr_ik.errors import ConfigError, VrIkError
 from vr_ik.interruption import Interruption
+from vr_ik.io.packages import read_description, share_folders
+from vr_ik.simulation.robot_config import RobotConfig
 from vr_ik.teleop.node_config import TeleopNodeConfig
 
 OPERATOR = 'operator'
@@ -100,6 +102,21 @@ def check_shown(file: Path) -> None:
     if config.output != 'joint_trajectory':
         valid = "the demonstration hears and judges 'joint_trajectory' alone"
         raise ConfigError(f'{file}: {bad_value("output", config.output, valid)}')
+    _check_names(file, config)
+
+
+def _check_names(file: Path, config: TeleopNodeConfig) -> None:
+    """Raise `ConfigError` for links and joints that the robot does not have, as the node would."""
+    # Imported late: with it come numba and all that is compiled.
+    from vr_ik.teleop.session import TeleopSession
+
+    simulated = load_config(RobotConfig, file, 'simulated_robot_node')
+    try:
+        text = read_description(simulated.urdf)
+        session = TeleopSession(config, text, tuple(share_folders()))
+        config.joints_of_controllers(session.joint_names)
+    except VrIkError as error:
+        raise ConfigError(f'{file}: {error}') from error
 
 
 def _run(

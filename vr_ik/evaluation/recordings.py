@@ -17,6 +17,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def read_vive(path: Path) -> list[Recording]:
         with np.load(path) as arrays:
             names = [name for name in arrays.files if '__' not in name]
             return [_vive_recording(name, arrays[name], arrays[f'{name}__tags']) for name in names]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise VrIkError(f"Cannot read the recordings '{path}': {error}.") from None
 
 

@@ -135,6 +135,8 @@ class TeleopNode(Node):
         config = self._config.value
         self._operator = Operator(self, config)
         self._driving: Driving | None = None
+        self._mistake = ''
+        """Why the robot that was described cannot be led, in words."""
         self._others_known = False
         self._veto = Reason.NONE
         self.create_service(SetBool, '~/pause', self._on_pause)
@@ -184,8 +186,10 @@ class TeleopNode(Node):
             return
         try:
             self._begin(message.data)
+            self._mistake = ''
         except VrIkError as error:
-            self.get_logger().error(str(error))
+            self._mistake = str(error)
+            self.get_logger().error(self._mistake)
 
     def _on_robot(self, message: JointState) -> None:
         if self._driving is not None:
@@ -263,6 +267,8 @@ class TeleopNode(Node):
         return response
 
     def _lines(self) -> list[DiagnosticStatus]:
+        if self._driving is None and self._mistake:
+            return [diagnostics.status('teleop', diagnostics.ERROR, self._mistake, {})]
         if self._driving is None:
             text = 'no robot description'
             return [diagnostics.status('teleop', diagnostics.WARN, text, {})]
