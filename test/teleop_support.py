@@ -32,9 +32,9 @@ ROBOTS = Path(__file__).parent.parent / 'config' / 'robots'
 PERIOD_S = 0.01
 START = np.array([0.4, -0.2, 1.2])
 PATIENT = {
-    'tracking_timeout_s': 1.0,
-    'joy_timeout_s': 1.0,
-    'robot_timeout_s': 1.0,
+    'tracking_timeout_s': 2.0,
+    'joy_timeout_s': 2.0,
+    'robot_timeout_s': 2.0,
     'longest_tick_s': 0.5,
 }
 MENU, GRIP, TRIGGER = 4, 5, 4
