@@ -172,6 +172,26 @@ def test_an_offset_goes_in_time_and_no_joint_is_too_fast(user, pace):
     assert (left <= model.velocity_limits * 0.01).all()
 
 
+def test_a_second_try_is_eased_in(user):
+    pipeline = Pipeline(SolverConfig())
+    poses = user.device_poses(user.q_at(START_S), SIX)
+    for i in range(30):
+        solution = pipeline.process(TrackingFrame(1 + i * 10_000_000, SIX, poses))
+    model = pipeline.model
+    wound = solution.q.copy()
+    for name in ('flexion', 'abduction', 'rotation'):
+        joint = model.joint_index(f'r_shoulder_{name}')
+        wound[7 + joint] = model.upper[joint] if name == 'rotation' else model.lower[joint]
+    # As after a device that was led around the limits of its arm.
+    pipeline._q = pipeline._wanted_q = wound
+    fastest = 0.0
+    for i in range(30, 200):
+        solution = pipeline.process(TrackingFrame(1 + i * 10_000_000, SIX, poses))
+        fastest = max(fastest, float(np.abs(solution.velocity[6:]).max()))
+    assert max(solution.position_errors.values()) < 0.02
+    assert 1.0 < fastest < QUICK.joints_rad_s + 0.5
+
+
 def test_the_errors_are_those_of_what_is_shown(user):
     pipeline = Pipeline(SolverConfig())
     without = tuple(role for role in SIX if role != 'l_controller')

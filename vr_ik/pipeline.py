@@ -151,7 +151,7 @@ class Pipeline:
         self._cleaner.take_over(before._cleaner, rows, rows_before)
         if self._smoother is not None and before._smoother is not None:
             self._smoother.take_over(before._smoother, rows, rows_before)
-        self._before = before
+        self._before = None if before._stamp_ns is None else before
 
     def process(self, frame: TrackingFrame) -> Solution:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""
@@ -193,25 +193,33 @@ class Pipeline:
         """Find the pose that fits, and how to get there from the one that has been shown."""
         q_before, pace = self._wanted_q, QUICK
         change = frame_kernels.note_seen(self.confidence, self._seen)
+        has_leapt = False
         if change:
             self._note_in_use()
         if change and self._stamp_ns is not None:
             q_before = self._as_before(*before)
             pace = CALM if change == frame_kernels.LOSS else QUICK
-            if self._posture_pull is not None:
-                self._posture_pull.to_rest()
-            result = self._settled(self._wanted_q)
+            result = self._at_rest(self._wanted_q)
         else:
             result = self._solver.solve(self._wanted_q, self._targets)
+            has_leapt = self._leaping is not None and self._leaping.has_leapt
+        if has_leapt:
+            result = self._at_rest(result.q)
         self._wanted_q = result.q
         if self._before is not None:
             self._go_on_from(self._before, frame)
             self._before = None
-        elif change or (self._leaping is not None and self._leaping.has_leapt):
+        elif change or has_leapt:
             self._easing.begin(self._wanted_q, q_before, pace)
         elif seconds > 0.0 and not self._easing.is_possible(q_before, self._wanted_q, seconds):
             self._easing.begin(self._wanted_q, q_before, AT_ONCE)
         return result
+
+    def _at_rest(self, q: Array) -> SolveResult:
+        """Return where another pose comes to rest: what is eased in must not go on by itself."""
+        if self._posture_pull is not None:
+            self._posture_pull.to_rest()
+        return self._settled(q)
 
     def _as_before(self, stand_ins: Array, weights: Array) -> Array:
         """Return the pose that would fit this frame, were the same devices known as before."""
@@ -288,7 +296,8 @@ class Pipeline:
             self.model.link_pose(self._q, mount.link) @ mount.pose_link_from_device
             for mount in self.mounts.values()
         ]
-        return list(np.linalg.norm((self.targets - placed)[:, :3, 3], axis=1))
+        errors_m: list[float] = np.linalg.norm((self.targets - placed)[:, :3, 3], axis=1).tolist()
+        return errors_m
 
     def _is_found_again(self, frame: TrackingFrame) -> bool:
         """Tell whether a device is there after so long a time that the body may be anywhere."""
