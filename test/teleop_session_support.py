@@ -39,6 +39,9 @@ from vr_ik.types import Array
 SECOND_NS = 1_000_000_000
 PANDA = TeleopConfig(tip_links=('panda_hand_tcp',), gripper_joints=('panda_finger_joint1',))
 PANDA_READY = (0.0, -0.4, 0.0, -2.2, 0.0, 1.8, 0.8)
+FORWARD = np.array([0.3, 0.1, 0.0])
+STILL = np.zeros(3)
+STOP_TICKS = round(PANDA.stop_time_s / 0.004) + 1
 
 # Noise of a robot that rests at a limit [rad or m].
 _BEYOND = 0.002
@@ -323,6 +326,14 @@ class Operator:
         self.rest(200)
         self.clutches = [1.0] * self.config.arms
         return self.rest(1)
+
+
+def moving_operator() -> Operator:
+    """Return someone who has engaged a Panda and moves it."""
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    assert operator.engage().state is State.ENGAGED
+    assert np.any(operator.move(FORWARD, STILL, 60).velocities)
+    return operator
 
 
 def hand_path(seconds: float, period_s: float = 0.004, seed: int = 0) -> Array:

@@ -16,6 +16,7 @@
 
 import math
 
+from body_support import NATURAL_POSES
 import numpy as np
 import pytest
 
@@ -122,10 +123,8 @@ def test_a_bridged_device_gives_way_to_those_that_are_seen(user):
     assert later > 1.2 * soon
 
 
-def test_bent_arms_are_found_from_the_first_frame(user):
-    bent = {f'{side}_elbow_flexion': 2.0 for side in 'lr'}
-    bent |= {f'{side}_shoulder_flexion': 0.6 for side in 'lr'}
-    truth = user.model.configuration(bent)
+def test_hands_behind_the_head_are_found_from_the_first_frame(user):
+    truth = user.model.clamp(user.model.configuration(NATURAL_POSES['hands behind the head']))
     pipeline = Pipeline(SolverConfig())
     q = pipeline.process(TrackingFrame(1, SIX, user.device_poses(truth, SIX))).q
     for link in ('l_forearm', 'r_forearm'):

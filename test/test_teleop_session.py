@@ -20,7 +20,16 @@ import math
 import numpy as np
 import pytest
 from robots import PACKAGE_PATHS
-from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text
+from teleop_session_support import (
+    FORWARD,
+    moving_operator,
+    Operator,
+    PANDA,
+    PANDA_READY,
+    robot_text,
+    STILL,
+    STOP_TICKS,
+)
 
 from vr_ik.config import replace
 from vr_ik.math.rotations import pose, rotation_from_rpy
@@ -38,18 +47,10 @@ from vr_ik.teleop.types import (
 )
 from vr_ik.types import Array
 
-FORWARD = np.array([0.3, 0.1, 0.0])
-STILL = np.zeros(3)
-STOP_TICKS = round(PANDA.stop_time_s / 0.004) + 1
-
 
 @pytest.fixture
 def operator() -> Operator:
-    """Someone who has engaged a Panda and moves it."""
-    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
-    assert operator.engage().state is State.ENGAGED
-    assert np.any(operator.move(FORWARD, STILL, 60).velocities)
-    return operator
+    return moving_operator()
 
 
 def withdraw(operator: Operator) -> TeleopCommand:

@@ -31,8 +31,8 @@ _FULL_SPAN_M = 0.8
 """Hands so far apart say as much as the head."""
 _FARTHEST = math.radians(50.0)
 """A neck turns no farther: the trunk comes along at once."""
-_LEVEL = 0.2
-"""Least level part of the headset's forward axis that tells a direction."""
+LEVEL = 0.2
+"""Least level part of an axis that tells a direction."""
 _FULL_TURN = 2.0 * math.pi
 
 
@@ -55,16 +55,23 @@ class Heading:
         return self._yaw
 
 
+@inlined_kernel
+def level_direction(
+    ahead_x: float, ahead_y: float, ahead_z: float, up_x: float, up_y: float
+) -> tuple[float, float]:
+    """Return the level unit vector in which something faces, by its own forward and up axis."""
+    if math.hypot(ahead_x, ahead_y) < LEVEL:
+        # Facing straight down or up: what was forward now points up or down.
+        sign = 1.0 if ahead_z < 0.0 else -1.0
+        ahead_x, ahead_y = sign * up_x, sign * up_y
+    length = max(math.hypot(ahead_x, ahead_y), 1e-9)
+    return ahead_x / length, ahead_y / length
+
+
 @kernel
 def look_direction(head: Array) -> tuple[float, float]:
     """Return the level unit vector in which pose_world_from_hmd looks."""
-    x, y = head[0, 0], head[1, 0]
-    if math.hypot(x, y) < _LEVEL:
-        # Looking straight down or up: what was forward now points up or down.
-        sign = 1.0 if head[2, 0] < 0.0 else -1.0
-        x, y = sign * head[0, 2], sign * head[1, 2]
-    length = max(math.hypot(x, y), 1e-9)
-    return x / length, y / length
+    return level_direction(head[0, 0], head[1, 0], head[2, 0], head[0, 2], head[1, 2])
 
 
 @inlined_kernel

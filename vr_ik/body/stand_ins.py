@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vr_ik.body.heading import Heading
+from vr_ik.body.heading import Heading, LEVEL, level_direction
 from vr_ik.body.heading_by_cases import HeadingByCases
 from vr_ik.body.mounts import device_mounts
 from vr_ik.calibration.calibration import Calibration
@@ -39,8 +39,6 @@ _LYING_HEAD, _SITTING_HEAD = 0.2, 0.35
 _LYING_HIP, _SITTING_HIP = 0.2, 0.45
 # Part of a leg's length at which it lies with the knee hardly bent.
 _LOOSE = 0.95
-_LEVEL = 0.2
-"""Least level part of the pelvis' forward axis that tells a direction."""
 
 # 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
 # posture.
@@ -234,7 +232,7 @@ def _unit(x: float, y: float, z: float) -> tuple[float, float, float]:
 def _level(x: float, y: float) -> tuple[float, float]:
     """Return a direction in the plane, of unit length; 0 where it says little."""
     length = math.hypot(x, y)
-    if not length > _LEVEL:
+    if not length > LEVEL:
         return 0.0, 0.0
     return x / length, y / length
 
@@ -255,13 +253,15 @@ def _risen(value: float, none: float, full: float) -> float:
 
 @inlined_kernel
 def _yaw(root: Array) -> float:
-    """Return where the pelvis faces [rad], or its back or belly while it lies."""
+    """Return where the pelvis faces [rad]."""
     x, y, z, w = root[3], root[4], root[5], root[6]
-    ahead_x, ahead_y = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + z * w)
-    down = 2.0 * (y * w - x * z)
-    if math.hypot(ahead_x, ahead_y) < _LEVEL:
-        sign = 1.0 if down > 0.0 else -1.0
-        ahead_x, ahead_y = sign * 2.0 * (x * z + y * w), sign * 2.0 * (y * z - x * w)
+    ahead_x, ahead_y = level_direction(
+        1.0 - 2.0 * (y * y + z * z),
+        2.0 * (x * y + z * w),
+        2.0 * (x * z - y * w),
+        2.0 * (x * z + y * w),
+        2.0 * (y * z - x * w),
+    )
     return math.atan2(ahead_y, ahead_x)
 
 

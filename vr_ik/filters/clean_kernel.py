@@ -54,7 +54,8 @@ def _is_finite(pose: Array) -> bool:
 
 
 @inlined_kernel
-def _copy(pose: Array, into: Array) -> None:
+def copy_pose(pose: Array, into: Array) -> None:
+    """Write a pose (4, 4) elsewhere."""
     for r in range(4):
         for c in range(4):
             into[r, c] = pose[r, c]
@@ -87,7 +88,7 @@ def _is_possible(
 def _believe(
     memory: Memory, i: int, pose: Array, now_ns: int, speed: float, turn_speed: float
 ) -> None:
-    _copy(pose, memory.poses[i])
+    copy_pose(pose, memory.poses[i])
     memory.stamps_ns[i] = now_ns
     memory.jump_stamps_ns[i] = NEVER
     memory.speeds[i, 0], memory.speeds[i, 1] = speed, turn_speed
@@ -113,7 +114,7 @@ def _take(memory: Memory, i: int, pose: Array, now_ns: int, limits: Array) -> in
     waited_s = 0.0 if started == NEVER else (now_ns - started) * 1e-9
     distance, angle = _moved(memory.jump_poses[i], pose)
     if started == NEVER or not _is_possible(distance, angle, waited_s, 0.0, 0.0, limits):
-        _copy(pose, memory.jump_poses[i])
+        copy_pose(pose, memory.jump_poses[i])
         memory.jump_stamps_ns[i] = now_ns
     elif waited_s >= limits[2]:
         # What is known of the speed does not outlive a jump.
@@ -157,6 +158,6 @@ def clean(
         if rows[k] >= 0 and _is_finite(seen[k]):
             refused += _take(memory, rows[k], seen[k], now_ns, limits)
     for i in range(stamps_ns.shape[0]):
-        _copy(poses[i], targets[i])
+        copy_pose(poses[i], targets[i])
         confidence[i] = _confidence(stamps_ns[i], now_ns, limits[3])
     return refused

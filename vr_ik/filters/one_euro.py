@@ -26,6 +26,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from vr_ik.filters.clean_kernel import copy_pose
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.types import Array
 
@@ -109,7 +110,7 @@ def _smooth(
         if not was_known or not known[i] or seconds <= 0.0:
             speeds[i, 0] = _UNKNOWN
             speeds[i, 1] = _UNKNOWN
-            _copy(poses[i], last[i])
+            copy_pose(poses[i], last[i])
             continue
         distance = 0.0
         for k in range(3):
@@ -123,14 +124,7 @@ def _smooth(
         for k in range(3):
             last[i, k, 3] += share * (poses[i, k, 3] - last[i, k, 3])
         _turn_by(last[i], axis, _share(settings[0] + settings[2] * speeds[i, 1], seconds) * angle)
-        _copy(last[i], poses[i])
-
-
-@inlined_kernel
-def _copy(pose: Array, into: Array) -> None:
-    for r in range(4):
-        for c in range(4):
-            into[r, c] = pose[r, c]
+        copy_pose(last[i], poses[i])
 
 
 @inlined_kernel
