@@ -160,3 +160,10 @@ def test_errors_name_the_thing_and_the_choices():
         model.link_poses(np.zeros(3))
     with pytest.raises(UnknownNameError, match='panda_joint1'):
         model.joint_index('joint1')
+
+
+def test_a_velocity_of_another_length_is_refused():
+    model = RobotModel.from_urdf(urdf_path('panda'), floating_base=True)
+    for size in (model.nv - 1, model.nq):
+        with pytest.raises(VrIkError, match=f'{model.nv} velocities'):
+            model.integrate(model.neutral(), np.zeros(size))

@@ -15,6 +15,7 @@
 """Writes bags (rosbag2, MCAP): under another name until they are whole, then in their place."""
 
 from contextlib import suppress
+from functools import cache
 import os
 from pathlib import Path
 import shutil
@@ -49,6 +50,9 @@ class _QuickMcap(McapWriter):
     That makes a sixth of its time: a solved frame is three messages.
     """
 
+    failure: OSError | None = None
+    """Why a chunk could not be written."""
+
     def append(self, number: int, log_ns: int, data: bytes | memoryview) -> None:
         """Write a message of the connection with this number."""
         chunk = self.chunk
@@ -66,13 +70,22 @@ class _QuickMcap(McapWriter):
             self.close_chunk()
 
     def close_chunk(self) -> None:
-        """Write the pending chunk; what is counted over messages is counted here."""
+        """Write the pending chunk; what is counted over messages is counted here.
+
+        After a failure the file may end in the middle of a record: nothing can follow.
+        """
+        if self.failure is not None:
+            raise self.failure
         chunk = self.chunk
+        try:
+            super().close_chunk()
+        except OSError as error:
+            self.failure = error
+            raise
         for number, messages in chunk.msgs.items():
             self.channel_stats[number] += len(messages)
         self.message_start_time = min(self.message_start_time, chunk.message_start_time)
         self.message_end_time = max(self.message_end_time, chunk.message_end_time)
-        super().close_chunk()
 
 
 class BagWriter:
@@ -227,20 +240,28 @@ def _types(topic: Topic) -> Typesdict:
 
 def _generated(type_: str, types: Typesdict) -> tuple[str, str]:
     """Return definition and hash of a type, by its own types and those of ROS 2."""
-    store = _store({**typestore().fielddefs, **types})
+    store = typestore()
+    if any(store.fielddefs.get(name) != fields for name, fields in types.items()):
+        store = _store({**store.fielddefs, **types})
     return store.generate_msgdef(type_, ros_version=2)[0], store.hash_rihs01(type_)
 
 
 def _hash(type_: str, types: Typesdict) -> str:
-    """Return the hash of a type that is described in full."""
-    return _store(types).hash_rihs01(type_)
+    """Return the hash of a type that is described in full; raises for one that is not."""
+    # To make a store takes long, and most types are those of ROS 2.
+    store = typestore() if types == _ros2_types(type_) else _store(types)
+    return store.hash_rihs01(type_)
+
+
+@cache
+def _ros2_types(type_: str) -> Typesdict:
+    """Return a type of ROS 2 with all that it is made of; nothing where it has no such type."""
+    if type_ not in typestore().fielddefs:
+        return {}
+    return get_types_from_msg(typestore().generate_msgdef(type_, ros_version=2)[0], type_)
 
 
 def _store(types: Typesdict) -> Typestore:
-    """Return a store with these types: to make one takes long, and most are those of ROS 2."""
-    known = typestore()
-    if all(known.fielddefs.get(name) == fields for name, fields in types.items()):
-        return known
     store = get_typestore(Stores.EMPTY)
     store.register(types)
     return store

@@ -180,7 +180,10 @@ class RobotModel:
 
     def integrate(self, q: Array, v: Array) -> Array:
         """Return q moved by the tangent vector v."""
-        return tangent.integrate(self.checked(q), np.ascontiguousarray(v, np.float64))
+        v = np.ascontiguousarray(v, np.float64)
+        if v.shape != (self.nv,):
+            raise VrIkError(f"'{self.name}' has {self.nv} velocities; got shape {v.shape}.")
+        return tangent.integrate(self.checked(q), v, self.floating_base)
 
     def difference(self, q_from: Array, q_to: Array) -> Array:
         """Return the tangent vector v with integrate(q_from, v) = q_to."""

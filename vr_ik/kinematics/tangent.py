@@ -35,10 +35,9 @@ _ROOT_Q, _ROOT_V = 7, 6
 
 
 @allocating_kernel
-def integrate(q: Array, v: Array) -> Array:
+def integrate(q: Array, v: Array, has_root: bool) -> Array:
     """Return q moved by the tangent vector v."""
     moved = q.copy()
-    has_root = q.shape[0] > v.shape[0]
     first_q, first_v = (_ROOT_Q, _ROOT_V) if has_root else (0, 0)
     for i in range(v.shape[0] - first_v):
         moved[first_q + i] += v[first_v + i]
