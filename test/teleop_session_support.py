@@ -28,6 +28,7 @@ from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.session import TeleopSession
 from vr_ik.teleop.types import (
     ArmInput,
+    Buzz,
     Reason,
     RobotState,
     State,
@@ -262,7 +263,7 @@ class Operator:
         self._frame: tuple[int, list[Array]] = (0, [])
         self._pressed_before = [True] * config.arms
         self.reasons: set[Reason] = set()
-        """All that were ever given."""
+        """All that were ever given for a stop or a refusal."""
 
     @property
     def now_ns(self) -> int:
@@ -296,7 +297,8 @@ class Operator:
         fresh = any(p and not b for p, b in zip(pressed, self._pressed_before, strict=True))
         self._pressed_before = pressed
         self.judge.check(command, seconds, measured, fingers, fresh)
-        self.reasons.add(command.reason)
+        if any(why is Buzz.LOSS for _, why in command.haptics):
+            self.reasons.add(command.reason)
         if command.publish:
             self.robot = np.array(command.positions)
         for joint, position in command.gripper.items():

@@ -27,11 +27,12 @@ from teleop_support import MENU
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory
 
+from vr_ik.nodes import diagnostics
 from vr_ik.nodes.conversions import FrameWriter
 from vr_ik.nodes.teleop_node import Driving
 from vr_ik.nodes.teleop_operator import Operator
 from vr_ik.teleop.node_config import TeleopNodeConfig
-from vr_ik.teleop.types import ArmInput, RobotState, State, TeleopCommand, TeleopInputs
+from vr_ik.teleop.types import ArmInput, Reason, RobotState, State, TeleopCommand, TeleopInputs
 from vr_ik.types import TrackingFrame
 
 CONFIG = TeleopNodeConfig(gripper_joints=('panda_finger_joint1',), elbow_frames=('r_elbow',))
@@ -81,6 +82,18 @@ def test_a_menu_button_that_is_stuck_enables_nothing(listener: Listener) -> None
         assert operator.enabled is enabled
 
 
+def test_the_diagnostics_warn_until_a_press_would_be_taken(listener: Listener) -> None:
+    driving = Driving(listener.node, CONFIG, robot_text('panda'))
+    robot = Robot(driving)
+    for enabled, level in ((False, diagnostics.WARN), (True, diagnostics.OK)):
+        for _ in range(RESTING):
+            driving.report.note(0, robot.tick(0.0, 0.0, enabled), False, 0.0, 0.0)
+        line = driving.report.line(enabled)
+        expected = Reason.READY if enabled else Reason.NOT_ENABLED
+        assert line.message.startswith(f'disengaged: {expected.value}')
+        assert line.level == level
+
+
 class Robot:
     """A Panda at rest before a session, with something between its fingers."""
 
@@ -97,12 +110,12 @@ class Robot:
         assert command.state is State.ENGAGED
         return command
 
-    def tick(self, clutch: float, trigger: float) -> TeleopCommand:
+    def tick(self, clutch: float, trigger: float, enabled: bool = True) -> TeleopCommand:
         """Hold the hand still for a tick."""
         self._now_ns += TICK_NS
         arm = ArmInput(np.eye(4), self._now_ns, clutch, trigger)
         state = RobotState(self._now_ns, self.positions)
-        inputs = TeleopInputs((arm,), True, np.eye(4), state)
+        inputs = TeleopInputs((arm,), enabled, np.eye(4), state)
         return self._driving.session.step(self._now_ns, inputs)
 
 

@@ -51,7 +51,11 @@ _BAXTER = TeleopConfig(
 _BENT = (0.0, -0.5, 0.0, 1.2, 0.0, 0.9, 0.0)
 _VETOES = (Reason.HELD, Reason.ROBOT_CHANGED, Reason.ENDED)
 # The Panda has no joints that are neither led nor carried; Baxter has a head.
-_ALL = set(Reason) - {Reason.SOLVER_FAILED, Reason.OTHERS_MOVED}
+_ALL = set(Reason) - {
+    Reason.SOLVER_FAILED,
+    Reason.OTHERS_MOVED,
+    *(Reason.NONE, Reason.READY, Reason.CLUTCH_HELD),  # neither stop nor refuse anything
+}
 _CALM = 200
 """Ticks after which an arm has come to rest, and is known to."""
 _TICKS = 100_000

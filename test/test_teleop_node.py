@@ -298,7 +298,7 @@ def test_parameters_change_at_rest_only_and_a_reset_forgets_the_stop(engaged: Gr
     results = engaged.call(engaged.set_parameters, request).results
     assert [result.successful for result in results] == [True, True]
     assert engaged.call(engaged.reset, Trigger.Request()).success
-    engaged.operator.wait_for_state('disengaged: all is well')
+    engaged.operator.wait_for_state('disengaged: paused by the service ~/pause')
     assert engaged.call(engaged.pause, SetBool.Request(data=False)).success
     engaged.operator.release()
     engaged.operator.engage()

@@ -29,6 +29,7 @@ from vr_ik.nodes.teleop_outputs import fill_pose
 from vr_ik.teleop.types import Reason, State, TeleopCommand
 
 _LEVELS = {State.STOPPED: diagnostics.ERROR}
+_GOOD = (Reason.NONE, Reason.READY)
 _HELD_LINES = 3
 """What has held an arm back is in so many lines: in the one after it, and what follows."""
 
@@ -105,8 +106,9 @@ class TeleopReport:
         """Return how well it goes; what held an arm back is remembered for a few lines."""
         if command.state is State.ENGAGED and self._held_lines:
             return diagnostics.WARN, f'{command.state.value}: {self._held}'
-        refused = command.state is State.DISENGAGED and command.reason is not Reason.NONE
-        level = diagnostics.WARN if refused else _LEVELS.get(command.state, diagnostics.OK)
+        level = _LEVELS.get(command.state, diagnostics.OK)
+        if command.state is not State.STOPPED and command.reason not in _GOOD:
+            level = diagnostics.WARN
         return level, self._told
 
     def _tell(self, text: str) -> None:

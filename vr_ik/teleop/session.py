@@ -17,7 +17,7 @@
 inputs -> watch (clock, robot, hands) -> safety -> clutch -> retarget -> arm step -> command
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ from vr_ik.teleop.gripper import Gripper
 from vr_ik.teleop.hand import Hand
 from vr_ik.teleop.haptics import Haptics
 from vr_ik.teleop.holding import Holding
+from vr_ik.teleop.readiness import Readiness
 from vr_ik.teleop.retarget import Retarget
 from vr_ik.teleop.safety import after, Event
 from vr_ik.teleop.types import (
@@ -44,6 +45,7 @@ from vr_ik.teleop.watch import ALL_WELL, Finding, RobotWatch, TickClock
 from vr_ik.types import Array
 
 _ACTIVE = (State.ENGAGED, State.HOLDING)
+_WAITING = (State.DISENGAGED, State.HOLDING)
 
 
 class TeleopSession:
@@ -81,6 +83,7 @@ class TeleopSession:
         self._clutches = [Clutch(config.clutch_threshold) for _ in arms]
         self._retargets = [Retarget(config) for _ in arms]
         self._grippers = [Gripper(config, arm, urdf_text) for arm in arms]
+        self._readiness = Readiness(config.device_frames)
         self._haptics = Haptics(config.arms)
         self._holdings = [Holding(config, self._arm, arm) for arm in arms]
         self._twist = np.zeros(6)
@@ -114,12 +117,15 @@ class TeleopSession:
             hand.update(arm, now_ns)
         fresh = [c.update(a.clutch) for c, a in zip(self._clutches, arms, strict=True)]
         self._watch.observe(None if self.state in _ACTIVE else inputs.robot)
-        fault = self._fault(now_ns, inputs)
-        if self.state in _ACTIVE and fault.reason is not Reason.NONE:
-            event = self._stop(fault)
+        faults = list(self._faults(now_ns, inputs))
+        if self.state in _ACTIVE and faults:
+            event = self._stop(faults[0])
         else:
-            event = self._pressed(now_ns, inputs, fresh, fault)
+            event = self._pressed(now_ns, inputs, fresh, faults)
         self.state = after(self.state, event)
+        if self.state in _WAITING:
+            missing = [list(self._missing(i, inputs, faults)) for i in range(len(arms))]
+            self._readiness.update(faults, missing, self._clock.seconds)
         moved = self._move(now_ns, arms, inputs.robot)
         return self._command(moved, arms)
 
@@ -131,25 +137,52 @@ class TeleopSession:
         self._arm.take_back()
         self._clock.take_back()
 
-    def _fault(self, now_ns: int, inputs: TeleopInputs) -> Finding:
-        """Return what speaks against moving, or against beginning to."""
+    def _faults(self, now_ns: int, inputs: TeleopInputs) -> Iterator[Finding]:
+        """Yield what speaks against moving, or against beginning to; the worst first."""
         if self._clock.finding is not ALL_WELL:
-            return self._clock.finding
+            yield self._clock.finding
         if inputs.veto is not Reason.NONE:
-            return Finding(inputs.veto)
+            yield Finding(inputs.veto)
+        active = self.state in _ACTIVE
         if self.config.require_enable and inputs.enabled is not True:
-            active = self.state in _ACTIVE
-            return Finding(Reason.ENABLE_LOST if active else Reason.NOT_ENABLED)
-        command = self._arm.q if self.state in _ACTIVE else None
-        robot = self._watch.check(inputs.robot, now_ns, command)
+            yield Finding(Reason.ENABLE_LOST if active else Reason.NOT_ENABLED)
+        robot = self._watch.check(inputs.robot, now_ns, self._arm.q if active else None)
         if robot is not ALL_WELL:
-            return robot
+            yield robot
         for i, (hand, clutch) in enumerate(zip(self._hands, self._clutches, strict=True)):
             if clutch.engaged and not clutch.known:
-                return self._about_device(Reason.CLUTCH_SILENT, i)
+                yield self._about_device(Reason.CLUTCH_SILENT, i)
             if clutch.engaged and hand.fault is not Reason.NONE:
-                return self._about_device(hand.fault, i)
-        return ALL_WELL
+                yield self._about_device(hand.fault, i)
+
+    def _refusals(
+        self, i: int, inputs: TeleopInputs, faults: Sequence[Finding]
+    ) -> Iterator[Finding]:
+        """Yield what speaks against engaging one arm, beside what does against moving."""
+        if self._hands[i].fault is not Reason.NONE:
+            yield self._about_device(self._hands[i].fault, i)
+        if self._facing(inputs) is None:
+            yield Finding(Reason.HEAD_LOST, self.config.head_frame)
+        # Of a robot that is not known well nobody can tell whether it rests.
+        unrest = self._watch.unrest() if self._begins and not faults else ALL_WELL
+        if unrest is not ALL_WELL:
+            yield unrest
+
+    def _missing(
+        self, i: int, inputs: TeleopInputs, faults: Sequence[Finding]
+    ) -> Iterator[Finding]:
+        """Yield what one arm still lacks for a press to engage it."""
+        yield from self._refusals(i, inputs, faults)
+        clutch = self._clutches[i]
+        if not clutch.known:
+            yield self._about_device(Reason.CLUTCH_SILENT, i)
+        elif clutch.pressed:
+            yield self._about_device(Reason.CLUTCH_HELD, i)
+
+    @property
+    def _begins(self) -> bool:
+        """Whether the next arm to be engaged is the first one."""
+        return self.state is State.DISENGAGED and not any(c.engaged for c in self._clutches)
 
     def _about_device(self, reason: Reason, arm: int) -> Finding:
         return Finding(reason, self.config.device_frames[arm])
@@ -157,6 +190,7 @@ class TeleopSession:
     def _stop(self, fault: Finding) -> Event:
         """Let go of every clutch; it takes a fresh press to go on."""
         self._finding = fault
+        self._readiness.stopped(fault)
         for i, clutch in enumerate(self._clutches):
             clutch.engaged = False
             self._haptics.loss(i)
@@ -166,13 +200,13 @@ class TeleopSession:
         return Event.FAULT
 
     def _pressed(
-        self, now_ns: int, inputs: TeleopInputs, fresh: Sequence[bool], fault: Finding
+        self, now_ns: int, inputs: TeleopInputs, fresh: Sequence[bool], faults: Sequence[Finding]
     ) -> Event:
         """Engage the arms whose clutch is pressed anew, or refuse; return the tick's event."""
         event = None
         if self.state is not State.STOPPED:
             for i in map(int, np.flatnonzero(fresh)):
-                event = self._engage(i, now_ns, inputs, fault)
+                event = self._engage(i, now_ns, inputs, faults)
         if event is not None:
             return event
         stopped = self.state is State.STOPPED
@@ -181,17 +215,14 @@ class TeleopSession:
             return Event.STEADY
         return Event.RELEASED if self._arm.at_rest else Event.EASED
 
-    def _engage(self, i: int, now_ns: int, inputs: TeleopInputs, fault: Finding) -> Event | None:
-        begins = self.state is State.DISENGAGED and not any(c.engaged for c in self._clutches)
-        head = self._facing(inputs)
-        if fault is ALL_WELL and self._hands[i].fault is not Reason.NONE:
-            fault = self._about_device(self._hands[i].fault, i)
-        elif fault is ALL_WELL and head is None:
-            fault = Finding(Reason.HEAD_LOST, self.config.head_frame)
-        elif fault is ALL_WELL and begins:
-            fault = self._watch.unrest()
-        if head is None or fault is not ALL_WELL:
-            self._finding = fault
+    def _engage(
+        self, i: int, now_ns: int, inputs: TeleopInputs, faults: Sequence[Finding]
+    ) -> Event | None:
+        head, begins = self._facing(inputs), self._begins
+        refusals = [*faults, *self._refusals(i, inputs, faults)]
+        if head is None or refusals:
+            self._finding = refusals[0]
+            self._readiness.refused(self._finding)
             self._haptics.loss(i)
             return None
         if begins:
@@ -201,6 +232,7 @@ class TeleopSession:
         self._grippers[i].hold()
         self._clutches[i].engaged = True
         self._finding = ALL_WELL
+        self._readiness.forget()
         return Event.PRESSED
 
     def _facing(self, inputs: TeleopInputs) -> Array | None:
@@ -248,7 +280,7 @@ class TeleopSession:
         grippers = {g.joint: g.command for g in self._grippers if moved and g.command is not None}
         return TeleopCommand(
             self.state,
-            self._finding.reason,
+            self._readiness.reason if self.state in _WAITING else self._finding.reason,
             self._detail(),
             self.joint_names,
             self._arm.q.copy() if moved else None,
@@ -259,7 +291,9 @@ class TeleopSession:
         )
 
     def _detail(self) -> str:
-        """Return the finding in words, or what holds arms back that follow."""
+        """Return in words what is missing, why it stopped, or what holds arms back."""
+        if self.state in _WAITING:
+            return self._readiness.text
         held = [
             f'{tip} cannot follow ({holding.text})'
             for tip, holding in zip(self.config.tip_links, self._holdings, strict=True)

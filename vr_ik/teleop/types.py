@@ -38,12 +38,14 @@ class Reason(Enum):
     """Why the arms do not move, with the text for the operator."""
 
     NONE = 'all is well'
+    READY = 'ready: press the clutch'
     NOT_ENABLED = 'not enabled: enable first, then press the clutch'
     ENABLE_LOST = 'the enable was withdrawn'
     HELD = 'paused by the service ~/pause, which alone takes it back'
     ROBOT_CHANGED = 'the robot is described otherwise now: start this node anew'
     ENDED = 'the node ends'
     CLUTCH_SILENT = 'the buttons of the device are silent'
+    CLUTCH_HELD = 'the clutch is held: release it, then press it'
     NEVER_TRACKED = 'no pose of the device has come: its frame must be a child of the world frame'
     TRACKING_LOST = 'the device is not tracked'
     TRACKING_JUMP = 'the device jumped'
@@ -132,9 +134,10 @@ class TeleopCommand:
 
     state: State
     reason: Reason
-    """Of the last stop or refusal, until the arms are engaged again."""
+    """Of the stop, once stopped; else of a refusal, or what a press would be refused for."""
     detail: str
-    """The reason in words, with the arm or joint it is about; or what holds an arm back."""
+    """The reason in words, with the arm or joint it is about, and all else that is missing for a
+    press; or what holds an arm back."""
     joint_names: tuple[str, ...]
     positions: Array | None
     """(n,) [rad or m], the joints in the order of `joint_names`."""

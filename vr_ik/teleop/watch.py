@@ -15,7 +15,7 @@
 """What is watched beside the hands: the time between ticks, and the robot's own state."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import math
 from math import pi, tau
 
@@ -46,11 +46,14 @@ class Finding:
 
     reason: Reason
     about: str = ''
+    amount: str = field(default='', compare=False)
+    """By how much; it may change all the time while the finding stays the same."""
 
     @property
     def text(self) -> str:
         """The reason in words."""
-        return f'{self.reason.value} ({self.about})' if self.about else self.reason.value
+        about = ' '.join(filter(None, (self.about, self.amount)))
+        return f'{self.reason.value} ({about})' if about else self.reason.value
 
 
 ALL_WELL = Finding(Reason.NONE)
@@ -91,9 +94,9 @@ class TickClock:
             most_s = 2.0 * self._jump_s
             self._drift_s = min(max(kept * self._drift_s + gained_s, -most_s), most_s)
         if steady_s > self._longest_s:
-            self.finding = Finding(Reason.PAUSED, f'for {steady_s:.3f} s')
+            self.finding = Finding(Reason.PAUSED, amount=f'for {steady_s:.3f} s')
         elif steady_s <= 0.0 or abs(gained_s) > self._jump_s:
-            self.finding = Finding(Reason.CLOCK_JUMP, f'by {now_s:.3f} s')
+            self.finding = Finding(Reason.CLOCK_JUMP, amount=f'by {now_s:.3f} s')
             self.seconds = steady_s if steady_s > 0.0 else self._period_s
         elif abs(self._drift_s) > self._jump_s:
             pace = 'fast' if self._drift_s > 0.0 else 'slow'
@@ -143,7 +146,7 @@ class RobotWatch:
         for name, taken in self._held.items():
             away = abs(positions.get(name, taken) - taken)
             if away > _OTHERS_TOLERANCE:
-                return Finding(Reason.OTHERS_MOVED, f'{name} by {away:.3f}')
+                return Finding(Reason.OTHERS_MOVED, name, f'by {away:.3f}')
         return ALL_WELL
 
     def check(self, robot: RobotState | None, now_ns: int, command: Array | None) -> Finding:
@@ -157,7 +160,7 @@ class RobotWatch:
             self.positions[j] = value
         age_s = (now_ns - robot.stamp_ns) * 1e-9
         if abs(age_s) > self._timeout_s:
-            return Finding(Reason.ROBOT_STALE, f'by {age_s:.3f} s')
+            return Finding(Reason.ROBOT_STALE, amount=f'by {age_s:.3f} s')
         beyond = np.maximum(self._lower - self.positions, self.positions - self._upper)
         worst = int(np.argmax(beyond))
         if beyond[worst] > (_START_TOLERANCE if command is None else _LIMIT_TOLERANCE):
@@ -166,5 +169,5 @@ class RobotWatch:
             away = self._turned(np.abs(command - self.positions))
             worst = int(np.argmax(away))
             if away[worst] > self._distance:
-                return Finding(Reason.ROBOT_FAR, f'{self._names[worst]} by {away[worst]:.3f}')
+                return Finding(Reason.ROBOT_FAR, self._names[worst], f'by {away[worst]:.3f}')
         return self.others_away(robot.positions)
