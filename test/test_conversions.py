@@ -25,7 +25,7 @@ from tf2_msgs.msg import TFMessage
 
 from vr_ik.config import ROLES
 from vr_ik.errors import VrIkError
-from vr_ik.io.tf_cdr import DeviceReader
+from vr_ik.io.tf_cdr import DeviceReader, TransformReader
 from vr_ik.math.rotations import exp_rotation, pose
 from vr_ik.nodes.conversions import FrameWriter
 from vr_ik.types import TrackingFrame
@@ -188,3 +188,32 @@ def test_a_root_transform_is_written_as_given() -> None:
     p, q = root.transform.translation, root.transform.rotation
     assert (p.x, p.y, p.z) == (1.0, 2.0, 3.0)
     assert (q.x, q.y, q.z, q.w) == tuple(quaternion)
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=9), st.text(max_size=9)), max_size=9),
+    st.sets(st.integers(0, 8)),
+)
+def test_transforms_are_read_with_their_parents(
+    names: list[tuple[str, str]], bad: set[int]
+) -> None:
+    """Of all children or of some; those that are no poses are named."""
+    names = [(a.replace('\0', ''), b.replace('\0', '')) for a, b in names]
+    transforms = [
+        transform(parent, child, x=float(i), w=0.0 if i in bad else 1.0)
+        for i, (parent, child) in enumerate(names)
+    ]
+    data = serialize_message(TFMessage(transforms=transforms))
+    wanted = [child for _, child in names[:3]]
+    for reader, rows in (
+        (TransformReader(), range(len(names))),
+        (TransformReader(wanted), [i for i in range(len(names)) if names[i][1] in wanted]),
+    ):
+        if not names:
+            continue
+        read = reader.read(data)
+        good = [i for i in rows if i not in bad]
+        assert list(zip(read.parents, read.children, strict=True)) == [names[i] for i in good]
+        assert read.poses[:, 0, 3].tolist() == good
+        assert read.stamps_ns == [5 * 10**9] * len(good)
+        assert read.rejected == [names[i][1] for i in rows if i in bad]

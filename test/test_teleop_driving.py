@@ -20,13 +20,15 @@ import time
 import numpy as np
 import pytest
 from ros_graph import Listener, listening
-from ros_recording import ALL_KEPT
+from ros_recording import ALL_KEPT, LATCHED
 from sensor_msgs.msg import Joy
 from teleop_session_support import PANDA_READY, robot_text
 from teleop_support import MENU
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory
 
+from vr_ik.config import replace
+from vr_ik.math.rotations import pose
 from vr_ik.nodes import diagnostics
 from vr_ik.nodes.conversions import FrameWriter
 from vr_ik.nodes.teleop_node import Driving
@@ -66,6 +68,35 @@ def test_head_and_elbow_hold_only_near_their_stamps(
     listener.spin_until(heard, 'the devices')
     assert (operator.head(now_ns) is not None) == seen
     assert (operator.arms(now_ns)[0].elbow is not None) == seen
+
+
+def test_a_tool_is_found_by_its_chain_over_both_topics(listener: Listener) -> None:
+    """vr_world -> r_tracker moves, r_tracker -> mount -> tool was told once, long before."""
+    static = [listener.node.create_publisher(TFMessage, '/tf_static', LATCHED) for _ in range(2)]
+    up = pose(np.eye(3), np.array([0.0, 0.0, 0.1]))
+    for publisher, parent, child in zip(
+        static, ('me/r_tracker', 'mount'), ('mount', 'me/tool'), strict=True
+    ):
+        frame = TrackingFrame(1, (child,), up[None])
+        publisher.publish(FrameWriter(parent, '').write(frame))
+    config = replace(CONFIG, {'device_frames': ('tool',), 'frame_prefix': 'me/'})
+    operator = Operator(listener.node, config)
+    listener.spin_until(lambda: "'me/r_tracker'" in operator.arms(0)[0].lack, 'the missing link')
+    publisher = listener.node.create_publisher(TFMessage, '/tf', ALL_KEPT)
+    stamp_ns = 10**18
+    message = FrameWriter('vr_world', 'me/').write(
+        TrackingFrame(stamp_ns, ('r_tracker',), up[None])
+    )
+
+    def seen() -> bool:
+        publisher.publish(message)
+        return operator.newest_ns > 0
+
+    listener.spin_until(seen, 'the tool')
+    arm = operator.arms(stamp_ns + 1)[0]
+    assert (arm.stamp_ns, arm.lack) == (stamp_ns, '')
+    assert arm.pose_world_from_device is not None
+    np.testing.assert_allclose(arm.pose_world_from_device[:3, 3], (0.0, 0.0, 0.3), atol=1e-12)
 
 
 def test_a_menu_button_that_is_stuck_enables_nothing(listener: Listener) -> None:

@@ -23,7 +23,8 @@ from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf
 from vr_ik.config import replace
 from vr_ik.teleop.arm_model import arm_model
-from vr_ik.teleop.measured import DevicePoses, MeasuredJoints, OperatorBody
+from vr_ik.teleop.frame_tree import FrameTree
+from vr_ik.teleop.measured import MeasuredJoints, OperatorBody
 from vr_ik.teleop.types import Reason, RobotState, State
 from vr_ik.teleop.watch import RobotWatch
 
@@ -109,12 +110,12 @@ def test_one_joint_that_is_silent_makes_the_robot_stale_and_one_that_never_spoke
 
 @pytest.mark.parametrize(('share', 'holds'), EVERY_AGE)
 def test_a_device_holds_near_its_stamp_alone(share: float, holds: bool) -> None:
-    poses = DevicePoses()
+    frames = FrameTree('world', ['hmd'])
     stamp_ns = NOW_NS - round(share * 1e8)
-    poses.update('hmd', stamp_ns, np.eye(4))
-    assert (poses.recent('hmd', NOW_NS, 0.1) is not None) == holds
-    assert poses.recent('waist', NOW_NS, 0.1) is None
-    assert poses.last('hmd')[0] == stamp_ns
+    frames.update('world', 'hmd', stamp_ns, np.eye(4))
+    assert (frames.recent('hmd', NOW_NS, 0.1) is not None) == holds
+    assert frames.recent('waist', NOW_NS, 0.1) is None
+    assert frames.place('hmd', NOW_NS).stamp_ns == stamp_ns
 
 
 @pytest.mark.parametrize('late', ('root', 'joints'))

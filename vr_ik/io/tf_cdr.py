@@ -44,6 +44,18 @@ class DevicePoses(NamedTuple):
     """Devices whose transform is no pose: not a finite number, or no unit quaternion."""
 
 
+class Transforms(NamedTuple):
+    """The usable transforms of one TF message."""
+
+    parents: list[str]
+    children: list[str]
+    stamps_ns: list[int]
+    poses: Array
+    """(n, 4, 4) pose_parent_from_child."""
+    rejected: list[str]
+    """Children whose transform is no pose."""
+
+
 class JoinedMessages(NamedTuple):
     """The bodies of many messages, one after the other, for kernels that read all at once."""
 
@@ -73,7 +85,7 @@ class FrameNames:
         """Join the names."""
         encoded = [name.encode() + b'\x00' for name in names]
         self.bytes = np.frombuffer(b''.join(encoded), np.uint8)
-        self.ends = np.cumsum([len(name) for name in encoded])
+        self.ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
 
 
 class DeviceReader:
@@ -91,16 +103,11 @@ class DeviceReader:
 
         Raises `VrIkError` for bytes that are no TF message in plain little endian CDR.
         """
-        if message[:2] != CDR_LITTLE_ENDIAN:
-            raise VrIkError('A TF message is not in little endian CDR.')
-        # The copy starts at the body, which aligns its numbers in memory as in the layout.
-        body = np.frombuffer(message[4:], np.uint8).copy()
-        doubles = body[: len(body) // 8 * 8].view(np.float64)
-        found, roles, good, stamps_ns, numbers = decode(
+        body, doubles = _body_of(message)
+        found, roles, good, stamps_ns, numbers, _ = decode(
             body, doubles, self._world, self._frames.bytes, self._frames.ends
         )
-        if found < 0:
-            raise VrIkError(f'A TF message of {len(message)} bytes is cut off or damaged.')
+        _check_whole(found, message)
         names = [self._roles[role] for role in roles]
         rejected: list[str] = []
         if not good.all():
@@ -150,6 +157,35 @@ class DeviceReader:
         return read
 
 
+class TransformReader:
+    """Reads transforms of TF messages, of some children or of all, whatever their parents."""
+
+    def __init__(self, children: Sequence[str] = ()) -> None:
+        """Look for these children; without any, for all."""
+        self._any_parent = FrameNames([]).bytes
+        self._children = FrameNames(children)
+
+    def read(self, message: bytes) -> Transforms:
+        """
+        Return the transforms in a serialized message.
+
+        Raises `VrIkError` for bytes that are no TF message in plain little endian CDR.
+        """
+        body, doubles = _body_of(message)
+        found, _, good, stamps_ns, numbers, places = decode(
+            body, doubles, self._any_parent, self._children.bytes, self._children.ends
+        )
+        _check_whole(found, message)
+        numbers = numbers[good]
+        return Transforms(
+            [_string(body, at) for at in places[good, 0].tolist()],
+            [_string(body, at) for at in places[good, 1].tolist()],
+            stamps_ns[good].tolist(),
+            poses_from_quaternions(numbers[:, :3], numbers[:, 3:]),
+            [_string(body, at) for at in places[~good, 1].tolist()],
+        )
+
+
 class LinkReader:
     """Tells TF messages of a body's links, as solvers and state publishers send them."""
 
@@ -167,3 +203,23 @@ class LinkReader:
             bodies, starts, ends, parents.bytes, parents.ends, children.bytes, children.ends
         )
         return list(only.tolist())
+
+
+def _body_of(message: bytes) -> tuple[Bytes, Array]:
+    """Return the body of a message, as bytes and as numbers."""
+    if message[:2] != CDR_LITTLE_ENDIAN:
+        raise VrIkError('A TF message is not in little endian CDR.')
+    # The copy starts at the body, which aligns its numbers in memory as in the layout.
+    body = np.frombuffer(message[4:], np.uint8).copy()
+    return body, body[: len(body) // 8 * 8].view(np.float64)
+
+
+def _check_whole(found: int, message: bytes) -> None:
+    if found < 0:
+        raise VrIkError(f'A TF message of {len(message)} bytes is cut off or damaged.')
+
+
+def _string(body: Bytes, at: int) -> str:
+    """Return the string at a place, which is known to be within the body."""
+    size = int(body[at : at + 4].view(np.uint32)[0])
+    return bytes(body[at + 4 : at + 4 + max(size - 1, 0)]).decode(errors='replace')

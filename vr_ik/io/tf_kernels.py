@@ -41,11 +41,12 @@ Integers = NDArray[np.int64]
 @allocating_kernel
 def decode(
     body: Bytes, doubles: Array, world: Bytes, frames: Bytes, frame_ends: Integers
-) -> tuple[int, Integers, NDArray[np.bool_], Integers, Array]:
+) -> tuple[int, Integers, NDArray[np.bool_], Integers, Array, Integers]:
     """
-    Return how many devices were found (-1: damaged), their roles, fitness, stamps, numbers.
+    Return how many frames were found (-1: damaged), which, their fitness, stamps and numbers.
 
-    `doubles` is the body again, as numbers.
+    And where in the body the names of parent and child are. `doubles` is the body again, as
+    numbers. Without bytes in `world` all parents will do, and without `frames` all children.
     """
     # A transform takes at least 72 bytes: a count beyond that is damage, not a size to allocate.
     count = _uint32(body, 0) if body.size >= 4 else 1
@@ -55,6 +56,7 @@ def decode(
     good = np.empty(count, np.bool_)
     stamps_ns = np.empty(count, np.int64)
     numbers = np.empty((count, 7))
+    places = np.empty((count, 2), np.int64)
     at = 4
     found = 0
     for _ in range(count):
@@ -65,12 +67,13 @@ def decode(
         if at > body.size:
             damaged = True
             break
-        if not _string_is(body, frame_id, world):
+        if world.size and not _string_is(body, frame_id, world):
             continue
         role = _find(body, child, frames, frame_ends)
-        if role < 0:
+        if role < 0 and frame_ends.size:
             continue
         roles[found] = role
+        places[found, 0], places[found, 1] = frame_id, child
         seconds = np.int64(np.int32(_uint32(body, frame_id - 8)))
         stamps_ns[found] = seconds * 1_000_000_000 + _uint32(body, frame_id - 4)
         for i in range(7):
@@ -79,7 +82,7 @@ def decode(
         found += 1
     if damaged:
         found = -1
-    return found, roles[:found], good[:found], stamps_ns[:found], numbers[:found]
+    return found, roles[:found], good[:found], stamps_ns[:found], numbers[:found], places[:found]
 
 
 @allocating_kernel
@@ -108,7 +111,7 @@ def decode_many(
     for i in range(starts.size):
         body = bodies[starts[i] : ends[i]]
         own_doubles = doubles[starts[i] // 8 : ends[i] // 8]
-        found, its_roles, its_good, its_stamps, its_numbers = decode(
+        found, its_roles, its_good, its_stamps, its_numbers, _ = decode(
             body, own_doubles, world, frames, frame_ends
         )
         counts[i] = found

@@ -15,6 +15,7 @@
 
 """The operator as the teleoperation node sees him: devices from TF, Joy, his elbows."""
 
+from collections.abc import Iterator
 from functools import partial
 import math
 import time
@@ -27,13 +28,14 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from vr_ik.errors import VrIkError
-from vr_ik.io.tf_cdr import DeviceReader
+from vr_ik.io.tf_cdr import TransformReader
 from vr_ik.math.rotations import quaternion_from_matrix
 from vr_ik.nodes import qos
 from vr_ik.nodes.conversions import stamp_in_ns
 from vr_ik.nodes.device_topics import topic_name
 from vr_ik.nodes.tf_layout import in_our_layout
-from vr_ik.teleop.measured import DevicePoses, OperatorBody
+from vr_ik.teleop.frame_tree import FrameTree
+from vr_ik.teleop.measured import OperatorBody
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.teleop.types import ArmInput, Buzz
 from vr_ik.types import Array
@@ -52,22 +54,27 @@ class Operator:
         self.config = config
         self.enabled = not config.require_enable
         """Whether the operator has allowed the arms to move, or has not to be asked."""
-        self._poses = DevicePoses()
         self._joys: dict[str, tuple[int, Joy]] = {}
         self._body: OperatorBody | None = None
         elbows = {frame for frame in config.elbow_frames if frame}
         frames = {*config.device_frames, config.head_frame, *elbows, _ROOT} - {''}
-        self._reader = DeviceReader(config.world_frame, config.frame_prefix, sorted(frames))
+        self._tree = FrameTree(config.world_frame, map(self._frame, frames))
+        self._static_reader, self._reader = TransformReader(), self._make_reader()
         self._feedback = [self._open_device(frame) for frame in config.device_frames]
         if elbows:
             self._follow_body()
-        node.create_subscription(TFMessage, qos.TF_TOPIC, self._on_tf, qos.TF_QOS, raw=True)
+        for topic, listen, kept in (
+            (qos.TF_TOPIC, self._on_tf, qos.TF_QOS),
+            (qos.TF_STATIC_TOPIC, self._on_tf_static, qos.STATIC_QOS),
+        ):
+            node.create_subscription(TFMessage, topic, listen, kept, raw=True)
         quaternion_from_matrix(np.eye(3))  # compiled now, not in the loop
 
     @property
     def newest_ns(self) -> int:
         """The stamp of the newest pose of a device that leads an arm; 0 before any."""
-        return max(self._poses.last(frame)[0] for frame in self.config.device_frames)
+        frames = map(self._frame, self.config.device_frames)
+        return max(self._tree.place(frame, 0).stamp_ns for frame in frames)
 
     def arms(self, now_ns: int) -> tuple[ArmInput, ...]:
         """Return what each hand does now."""
@@ -75,8 +82,7 @@ class Operator:
 
     def head(self, now_ns: int) -> Array | None:
         """Return pose_world_from_head; None where it is lost."""
-        config = self.config
-        return self._poses.recent(config.head_frame, now_ns, config.tracking_timeout_s)
+        return self._recent(self.config.head_frame, now_ns)
 
     def vibrate(self, arm: int, why: Buzz) -> None:
         """Let the operator feel something in one hand."""
@@ -85,25 +91,40 @@ class Operator:
 
     def _arm(self, arm: int, now_ns: int) -> ArmInput:
         config, frame = self.config, self.config.device_frames[arm]
-        stamp_ns, pose = self._poses.last(frame)
+        place = self._tree.place(self._frame(frame), now_ns)
         clutch = trigger = math.nan
         heard_ns, joy = self._joys.get(frame, (0, None))
         silent_s = (time.monotonic_ns() - heard_ns) * 1e-9
         if joy is not None and silent_s < config.joy_timeout_s:
             clutch = max(_axis(joy, config.clutch_axis), _button(joy, config.clutch_button))
             trigger = _axis(joy, config.trigger_axis)
-        return ArmInput(pose, stamp_ns, clutch, trigger, self._elbow(arm, now_ns))
+        elbow = self._elbow(arm, now_ns)
+        return ArmInput(place.pose, place.stamp_ns, clutch, trigger, elbow, place.lack)
 
     def _elbow(self, arm: int, now_ns: int) -> Array | None:
         """Return where the operator's elbow is: a device there, or else his solved body's."""
         frame = str(self.config.of_arm('elbow_frames', arm))
         if not frame:
             return None
-        timeout_s = self.config.tracking_timeout_s
-        pose = self._poses.recent(frame, now_ns, timeout_s)
+        pose = self._recent(frame, now_ns)
         if pose is not None:
             return pose[:3, 3]
-        return None if self._body is None else self._body.position(frame, now_ns, timeout_s)
+        if self._body is None:
+            return None
+        root = self._tree.place(self._frame(_ROOT), now_ns)
+        if root.pose is not None:
+            self._body.set_root(root.stamp_ns, root.pose)
+        return self._body.position(frame, now_ns, self.config.tracking_timeout_s)
+
+    def _recent(self, frame: str, now_ns: int) -> Array | None:
+        """Return pose_world_from_frame; None where it is lost."""
+        return self._tree.recent(self._frame(frame), now_ns, self.config.tracking_timeout_s)
+
+    def _frame(self, name: str) -> str:
+        return f'{self.config.frame_prefix}{name}'
+
+    def _make_reader(self) -> TransformReader:
+        return TransformReader(sorted(self._tree.wanted))
 
     def _open_device(self, frame: str) -> Any:
         topic = self._topic(f'{topic_name(frame)}/joy')
@@ -144,19 +165,29 @@ class Operator:
             self._body.set_joints(stamp_ns, message.name, message.position)
 
     def _on_tf(self, message: bytes) -> None:
+        known = len(self._tree.wanted)
+        for parent, child, stamp_ns, pose in self._transforms(self._reader, message):
+            self._tree.update(parent, child, stamp_ns, pose)
+        if len(self._tree.wanted) > known:
+            self._reader = self._make_reader()
+
+    def _on_tf_static(self, message: bytes) -> None:
+        for parent, child, _, pose in self._transforms(self._static_reader, message):
+            self._tree.update_static(parent, child, pose)
+        self._reader = self._make_reader()
+
+    def _transforms(
+        self, reader: TransformReader, message: bytes
+    ) -> Iterator[tuple[str, str, int, Array]]:
+        """Yield parent, child, stamp and pose of each transform that is one."""
         try:
-            devices = self._reader.read(in_our_layout(message))
+            read = reader.read(in_our_layout(message))
         except VrIkError as error:
             self._warn(str(error))
             return
-        for name, stamp_ns, pose in zip(
-            devices.names, devices.stamps_ns, devices.poses, strict=True
-        ):
-            if name == _ROOT and self._body is not None:
-                self._body.set_root(stamp_ns, pose)
-            self._poses.update(name, stamp_ns, pose)
-        if devices.rejected:
-            self._warn(f'Dropped an impossible transform of {", ".join(devices.rejected)}.')
+        if read.rejected:
+            self._warn(f'Dropped an impossible transform of {", ".join(read.rejected)}.')
+        yield from zip(read.parents, read.children, read.stamps_ns, read.poses, strict=True)
 
     def _warn(self, text: str) -> None:
         self._node.get_logger().warning(text, throttle_duration_sec=_WARNING_PERIOD_S)

@@ -38,6 +38,8 @@ class Hand:
         self._twist = self._state[TWIST].ravel()[:6]
         self._stamp_ns: int | None = None
         self._seen = False
+        self.lack = ''
+        """Why the device has no pose, in words, where that is known."""
         here = np.eye(4)
         begin(self._state, here)
         observe(self._state, here, 0.01, self._jump_m, self._jump_rad)
@@ -46,7 +48,7 @@ class Hand:
 
     def update(self, arm: ArmInput, now_ns: int) -> None:
         """Take what is known of the device now, a new frame or the last one again."""
-        age_ns = now_ns - arm.stamp_ns
+        age_ns, self.lack = now_ns - arm.stamp_ns, arm.lack
         self._seen = self._seen or arm.pose_world_from_device is not None
         if not self._seen:
             return

@@ -54,27 +54,6 @@ class MeasuredJoints:
         return self._positions
 
 
-class DevicePoses:
-    """The last pose of each device, and whether it still holds."""
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self._poses: dict[str, tuple[int, Array]] = {}
-
-    def update(self, name: str, stamp_ns: int, pose_world_from_device: Array) -> None:
-        """Take a pose (4, 4)."""
-        self._poses[name] = (stamp_ns, pose_world_from_device)
-
-    def last(self, name: str) -> tuple[int, Array | None]:
-        """Return the last pose with its stamp, however old; 0 and None before any."""
-        return self._poses.get(name, (0, None))
-
-    def recent(self, name: str, now_ns: int, timeout_s: float) -> Array | None:
-        """Return the last pose; None where it does not hold any more."""
-        stamp_ns, pose = self.last(name)
-        return pose if _is_recent(stamp_ns, now_ns, timeout_s) else None
-
-
 class OperatorBody:
     """The operator's solved body: where its links are, once root and joints have come."""
 

@@ -51,7 +51,9 @@ class TeleopNodeConfig(TeleopConfig):
         "Output joint_states: joints that do not start at 0 [rad or m]: 'joint2=-0.8'.",
         read_only=True,
     )
-    world_frame: str = param('vr_world', 'Parent frame of the devices.', read_only=True)
+    world_frame: str = param(
+        'vr_world', 'The frame in which the devices are, by TF.', read_only=True
+    )
     frame_prefix: str = param(
         '', "Before every frame of the operator's, as in his nodes: 'operator/'.", read_only=True
     )

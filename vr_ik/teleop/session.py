@@ -153,14 +153,14 @@ class TeleopSession:
             if clutch.engaged and not clutch.known:
                 yield self._about_device(Reason.CLUTCH_SILENT, i)
             if clutch.engaged and hand.fault is not Reason.NONE:
-                yield self._about_device(hand.fault, i)
+                yield self._about_hand(i)
 
     def _refusals(
         self, i: int, inputs: TeleopInputs, faults: Sequence[Finding]
     ) -> Iterator[Finding]:
         """Yield what speaks against engaging one arm, beside what does against moving."""
         if self._hands[i].fault is not Reason.NONE:
-            yield self._about_device(self._hands[i].fault, i)
+            yield self._about_hand(i)
         if self._facing(inputs) is None:
             yield Finding(Reason.HEAD_LOST, self.config.head_frame)
         # Of a robot that is not known well nobody can tell whether it rests.
@@ -186,6 +186,11 @@ class TeleopSession:
 
     def _about_device(self, reason: Reason, arm: int) -> Finding:
         return Finding(reason, self.config.device_frames[arm])
+
+    def _about_hand(self, arm: int) -> Finding:
+        """Return what is wrong with the pose of a device."""
+        hand, frame = self._hands[arm], self.config.device_frames[arm]
+        return Finding(hand.fault, f'{frame}: {hand.lack}' if hand.lack else frame)
 
     def _stop(self, fault: Finding) -> Event:
         """Let go of every clutch; it takes a fresh press to go on."""

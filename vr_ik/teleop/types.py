@@ -46,7 +46,7 @@ class Reason(Enum):
     ENDED = 'the node ends'
     CLUTCH_SILENT = 'the buttons of the device are silent'
     CLUTCH_HELD = 'the clutch is held: release it, then press it'
-    NEVER_TRACKED = 'no pose of the device has come: its frame must be a child of the world frame'
+    NEVER_TRACKED = 'no pose of the device has come'
     TRACKING_LOST = 'the device is not tracked'
     TRACKING_JUMP = 'the device jumped'
     BAD_POSE = 'the device reports an impossible pose'
@@ -86,6 +86,8 @@ class ArmInput:
     """From 0 to 1: closes the gripper."""
     elbow: Array | None = None
     """(3,) where the operator's elbow is; None where it is not known."""
+    lack: str = ''
+    """Why there is no pose, in words; empty where there is one, or nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
