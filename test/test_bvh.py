@@ -45,23 +45,36 @@ Frame Time: 0.01
 # A skeleton with Bandai Namco's names, all bones along the world's axes; y is up, x is left.
 _ARM = [('Shoulder', 5, 20, 0), ('UpperArm', 12, 0, 0), ('LowerArm', 27, 0, 0), ('Hand', 25, 0, 0)]
 _LEG = [('UpperLeg', 9, -5, 0), ('LowerLeg', 0, -41, 0), ('Foot', 0, -42, 0)]
+_CMU_NAMES = {
+    'UpperArm_': 'Arm',
+    'LowerArm_': 'ForeArm',
+    'Hand_': 'Hand',
+    'UpperLeg_': 'UpLeg',
+    'LowerLeg_': 'Leg',
+    'Foot_': 'Foot',
+}
+_CMU_UNIT_CM = 2.54 / 0.45
 
 
-def skeleton(frames, rows):
-    """BVH text: a standing T-pose skeleton whose hips and left elbow have channels."""
+def skeleton(frames, rows, unit_cm=1.0):
+    """BVH text: a standing T-pose skeleton whose joints all have channels."""
 
     def chain(items, mirror, suffix):
         lines = []
-        for name, x, y, z in items:
+        for name, *offset in items:
+            x, y, z = (number / unit_cm for number in offset)
             lines += [f'JOINT {name}_{suffix}', '{', f'OFFSET {mirror * x} {y} {z}']
             lines += ['CHANNELS 3 Zrotation Xrotation Yrotation']
         return lines + ['}'] * len(items)
 
+    rows = np.array(rows, float)
+    rows[:, :3] /= unit_cm
+    channels = 'CHANNELS 3 Zrotation Xrotation Yrotation'
     lines = ['HIERARCHY', 'ROOT Hips', '{', 'OFFSET 0 0 0']
     lines += ['CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation']
-    lines += ['JOINT Chest', '{', 'OFFSET 0 25 0', 'CHANNELS 3 Zrotation Xrotation Yrotation']
-    lines += ['JOINT Neck', '{', 'OFFSET 0 25 0', 'CHANNELS 3 Zrotation Xrotation Yrotation']
-    lines += ['JOINT Head', '{', 'OFFSET 0 8 0', 'CHANNELS 3 Zrotation Xrotation Yrotation']
+    lines += ['JOINT Chest', '{', f'OFFSET 0 {25 / unit_cm} 0', channels]
+    lines += ['JOINT Neck', '{', f'OFFSET 0 {25 / unit_cm} 0', channels]
+    lines += ['JOINT Head', '{', f'OFFSET 0 {8 / unit_cm} 0', channels]
     lines += ['}', '}']
     lines += chain(_ARM, 1, 'L') + chain(_ARM, -1, 'R') + ['}']
     lines += chain(_LEG, 1, 'L') + chain(_LEG, -1, 'R') + ['}']
@@ -133,3 +146,83 @@ def test_a_t_pose_is_put_before_motion_that_has_none(tmp_path):
     assert np.allclose(arm / np.linalg.norm(arm), (0.0, 1.0, 0.0), atol=1e-6)
     ankle = recording.joints['l_ankle']
     assert ankle[0, 2] == pytest.approx(ankle[1, 2])
+
+
+WORN = {
+    'hmd': ('head', (0.10, 0.0, 0.07)),
+    'l_controller': ('l_wrist', (0.03, 0.08, -0.02)),
+    'r_controller': ('r_wrist', (0.03, -0.08, -0.02)),
+    'l_foot': ('l_ankle', (0.07, 0.0, -0.01)),
+    'r_foot': ('r_ankle', (0.07, 0.0, -0.01)),
+}
+"""Goggles before the eyes, controllers in front of the wrists, trackers on the insteps."""
+HIPS_X, HIPS_Y = 4, 5
+"""Columns of the turns of the whole skeleton, to the front and about the vertical."""
+
+
+def test_devices_are_worn_where_people_wear_them(tmp_path):
+    """Ahead is where the skeleton faces, outward is to either side; the belt's is at the back."""
+    row = rows(3, 0.0)
+    straight = read_mocap(write(tmp_path, skeleton(3, row)))
+    row[:, HIPS_Y] = 90.0
+    turned = read_mocap(write(tmp_path, skeleton(3, row)))
+    for role, (joint, way) in WORN.items():
+        at = straight.poses[role][0]
+        assert np.allclose(at[:3, 3] - straight.joints[joint][0], way, atol=1e-9), role
+        assert np.allclose(at[:3, :3], np.eye(3), atol=1e-9)
+        x, y, z = way
+        at = turned.poses[role][0]
+        assert np.allclose(at[:3, 3] - turned.joints[joint][0], (-y, x, z), atol=1e-9), role
+        assert np.allclose(at[:3, :3] @ (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), atol=1e-9)
+    belt = straight.poses['waist'][0, :3, 3]
+    assert np.allclose(belt, (-0.11, 0.0, 0.95 + 0.06), atol=1e-9)
+
+
+@pytest.mark.parametrize('unit_cm', [100.0, _CMU_UNIT_CM])
+def test_a_skeleton_is_the_same_in_every_unit(tmp_path, unit_cm):
+    row = rows(4, 60.0)
+    ours = read_mocap(write(tmp_path, skeleton(4, row)))
+    theirs = read_mocap(write(tmp_path, skeleton(4, row, unit_cm)))
+    for joint, places in ours.joints.items():
+        assert np.allclose(theirs.joints[joint], places, atol=1e-6), joint
+
+
+def test_the_hand_of_cmu_turns_at_the_base_of_the_fingers(tmp_path):
+    """Its own Hand turns about the forearm alone."""
+    text = skeleton(2, rows(2, 0.0), _CMU_UNIT_CM)
+    for bandai, cmu in _CMU_NAMES.items():
+        for letter, word in (('L', 'Left'), ('R', 'Right')):
+            text = text.replace(f'JOINT {bandai}{letter}', f'JOINT {word}{cmu}')
+    base = '\nJOINT LeftFingerBase\n{\nOFFSET 0 0 0\nCHANNELS 1 Yrotation\n}\n'
+    hand = text.index('JOINT LeftHand')
+    end = text.index('\n}', hand)
+    text = (text[:end] + base.rstrip() + text[end:]).replace('Neck\n', 'Neck1\n')
+    lines = text.splitlines()
+    # The new column comes after those of the left hand: Hips 6, Chest ... Hand_L.
+    for i, angle in ((-2, 0.0), (-1, 30.0)):
+        values = lines[i].split()
+        lines[i] = ' '.join([*values[: 6 + 3 * 7], str(angle), *values[6 + 3 * 7 :]])
+    recording = read_mocap(write(tmp_path, '\n'.join(lines) + '\n'))
+    hand = recording.poses['l_controller']
+    turn = hand[0, :3, :3].T @ hand[1, :3, :3]
+    assert np.degrees(np.arccos(0.5 * (np.trace(turn) - 1.0))) == pytest.approx(30.0)
+
+
+def test_who_begins_bowed_is_put_upright_first(tmp_path):
+    """Arms slanting by 40 deg are no T-pose, either; where the head looks at first is ahead."""
+    row = rows(3, 0.0)
+    row[:, HIPS_X] = 30.0
+    for column, angle in ((6 + 3 * 4, -40.0), (6 + 3 * 8, 40.0)):
+        row[:, column] = angle
+    recording = read_mocap(write(tmp_path, skeleton(3, row)))
+    assert len(recording) == 4
+    first = {name: places[0] for name, places in recording.joints.items()}
+    hips = 0.5 * (first['l_thigh'] + first['r_thigh'])
+    assert np.allclose((first['neck'] - hips)[:2], 0.0, atol=1e-6)
+    assert first['l_wrist'][2] == pytest.approx(first['l_upper_arm'][2])
+    assert first['r_wrist'][2] == pytest.approx(first['r_upper_arm'][2])
+    assert np.allclose(recording.poses['hmd'][:, :3, :3], np.eye(3), atol=1e-9)
+    # The belt's device is level in the pose put before, and bowed in the motion.
+    belt = recording.poses['waist'][:, :3, 2]
+    assert np.allclose(belt[0], (0.0, 0.0, 1.0), atol=1e-9)
+    assert belt[1] @ belt[0] == pytest.approx(np.cos(np.radians(30.0)))
