@@ -268,6 +268,24 @@ def test_calibrate_says_what_is_wrong(arguments, part):
     assert part in result.output
 
 
+def test_a_name_that_no_user_can_have_is_refused_before_the_work(bag):
+    result = invoke('calibrate', bag, '--user', '../anna')
+    assert result.exit_code == 2
+    assert "'../anna' cannot be a user's name" in result.output
+    assert 'Pose found' not in result.output
+
+
+def test_devices_that_flicker_are_named_by_the_command(tmp_path):
+    frames = []
+    for i, frame in enumerate(session(3.0)):
+        seen = [k for k, name in enumerate(frame.names) if name != 'waist' or i % 4 == 0]
+        names = tuple(frame.names[k] for k in seen)
+        frames.append(TrackingFrame(frame.stamp_ns, names, frame.poses[seen]))
+    result = invoke('calibrate', write_bag(tmp_path / 'flicker', frames), '--no-refine')
+    assert result.exit_code == 0, result.output
+    assert 'Left out' in result.output and 'waist' in result.output.split('Left out')[1]
+
+
 def test_a_bag_without_a_calibration_pose_is_refused(tmp_path):
     moving = write_bag(tmp_path / 'moving', session(1.0))
     result = invoke('calibrate', moving)

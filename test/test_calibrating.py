@@ -26,7 +26,7 @@ from rclpy.parameter import Parameter
 from rclpy.task import Future
 from ros_graph import listening
 from ros_recording import ALL_KEPT, Graph, Recording
-from sensor_msgs.msg import Joy
+from sensor_msgs.msg import Joy, JoyFeedback
 from std_srvs.srv import Trigger
 
 from vr_ik.calibration import storage
@@ -53,6 +53,9 @@ class Player:
         self._origin_ns = time.time_ns()
         self._last_ns = 0
         self.user_s = 0.0
+        self.flickers = ''
+        """A device that is seen in every fourth frame only."""
+        self._frames = 0
         node = recording.listener.node
         self._calibrate = node.create_client(Trigger, 'solver_node/calibrate')
         self._parameters = node.create_client(
@@ -61,6 +64,14 @@ class Player:
         self.joys = [
             node.create_publisher(Joy, f'{side}_controller/joy', ALL_KEPT) for side in 'lr'
         ]
+        self.felt: list[float] = []
+        """Intensity of every pulse in the left hand."""
+        node.create_subscription(
+            JoyFeedback,
+            'l_controller/joy/set_feedback',
+            lambda message: self.felt.append(message.intensity),
+            ALL_KEPT,
+        )
         first = len(recording.joint_states)
         self.play_until(lambda: len(recording.joint_states) > first, 'the solver')
         self.play_until(lambda: bool(recording.descriptions), 'the description')
@@ -72,8 +83,10 @@ class Player:
             return
         self._last_ns = now_ns
         self.user_s += PERIOD_S if moves else 0.0
-        poses = self._user.device_poses(self._user.q_at(self.user_s), SIMULATED_ROLES)
-        frame = TrackingFrame(now_ns, SIMULATED_ROLES, poses)
+        self._frames += 1
+        roles = tuple(r for r in SIMULATED_ROLES if r != self.flickers or self._frames % 4 == 0)
+        poses = self._user.device_poses(self._user.q_at(self.user_s), roles)
+        frame = TrackingFrame(now_ns, roles, poses)
         self.recording.tf.publish(FrameWriter('vr_world', '').write(frame))
 
     def play_until(self, condition, what, moves=False):
@@ -154,10 +167,16 @@ def test_the_service_measures_the_user_and_saves_him(player: Player, tmp_path: P
     refused = player.calibrate()
     assert not refused.success and refused.message
     assert player.recording.descriptions[-1] == before and not storage.users(tmp_path)
+    player.play_until(lambda: len(player.felt) >= 3, 'what a refusal feels like')
+    no = player.felt[:]
     player.user_s = 0.0
     known = len(player.recording.descriptions)
     answer = player.calibrate()
     assert answer.success, answer.message
+    player.play_until(lambda: len(player.felt) > len(no), 'what it feels like to be measured')
+    (yes,) = player.felt[len(no) :]
+    assert len(no) == 3 and yes > max(no) > 0.0
+    assert 'Left out' not in answer.message
     player.play_until(lambda: len(player.recording.descriptions) > known, 'the new body')
     assert abs(player.height_m() - TALL_M) < 0.03 * TALL_M
     saved = storage.load('tall', tmp_path)
@@ -168,6 +187,18 @@ def test_the_service_measures_the_user_and_saves_him(player: Player, tmp_path: P
     player.recording.wait(stale.done, 'the answer')
     assert not stale.result().success
     assert 'No device has been tracked for' in stale.result().message
+
+
+def test_a_device_that_flickers_is_named_in_the_answer(player: Player, tmp_path: Path) -> None:
+    """It is not followed: nobody should have to find out by looking."""
+    player.flickers = 'l_foot'
+    answer = player.calibrate()
+    assert answer.success, answer.message
+    assert 'l_foot' in answer.message.split('Left out')[1]
+    assert 'l_foot' not in storage.load('tall', tmp_path).mounts
+    # A name that no file can have is refused before anybody stands in a pose.
+    refused = player.change(user='../tall')
+    assert not refused.successful and "'../tall' cannot be a user's name" in refused.reason
 
 
 def test_both_triggers_calibrate(player: Player, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from vr_ik.body.human import human_urdf, T_POSE
 from vr_ik.body.mounts import device_mounts, Mount
 from vr_ik.body.shoulder import shoulder_angles
 from vr_ik.calibration.calibration import Calibration
-from vr_ik.calibration.hold import calibrate_held, find_held
+from vr_ik.calibration.hold import calibrate_held, find_held, rarely_seen, remark_on
 from vr_ik.calibration.refine import refine
 from vr_ik.calibration.storage import load, save, users
 from vr_ik.calibration.t_pose import calibrate_standing
@@ -137,6 +137,34 @@ def test_a_held_pose_is_calibrated_and_a_glitch_is_no_movement():
     frames[40].poses[3, :3, 3] += 2.0
     still = calibrate_held(held())
     assert calibrate_held(frames).proportions == still.proportions
+
+
+@pytest.mark.parametrize(('every', 'is_left_out'), [(1, False), (2, False), (3, True), (20, True)])
+def test_a_device_that_flickers_is_left_out_and_named(every, is_left_out):
+    """Seen in every frame, every second, every third: from less than half on it is not used."""
+    frames = []
+    for i, frame in enumerate(held()):
+        seen = [k for k, role in enumerate(ROLES) if role != 'waist' or i % every == 0]
+        names = tuple(ROLES[k] for k in seen)
+        frames.append(TrackingFrame(frame.stamp_ns, names, frame.poses[seen]))
+    calibration = calibrate_held(frames)
+    assert ('waist' not in calibration.mounts) == is_left_out
+    assert rarely_seen(frames) == (('waist',) if is_left_out else ())
+    assert ('waist' in remark_on(frames)) == is_left_out
+    assert bool(remark_on(frames)) == is_left_out
+
+
+def test_only_the_last_moment_counts():
+    """Whoever has moved before, or was seen then only, stands still now."""
+    still = held()
+    before = [
+        TrackingFrame(
+            1 - (60 - i) * 11_000_000, (*ROLES, 'chest'), np.vstack((f.poses, f.poses[:1]))
+        )
+        for i, f in enumerate(held(move_m=3.0))
+    ]
+    assert calibrate_held([*before, *still]).proportions == calibrate_held(still).proportions
+    assert rarely_seen([*before, *still]) == ()
 
 
 def test_who_moves_is_told_so():
@@ -289,6 +317,29 @@ def test_what_no_body_can_be_is_refused(moved, reason):
         poses[role][:3, 3] += way
     with pytest.raises(CalibrationError, match=reason):
         calibrate_standing(poses)
+
+
+def turned_trunk(deg, roles):
+    """Head and arms of who stands in a T-pose are turned against all else."""
+    poses = devices(roles=roles)
+    turn = pose(rotation_from_rpy(0.0, 0.0, math.radians(deg)), np.zeros(3))
+    return {role: turn @ at if role in ROLES[:3] else at for role, at in poses.items()}
+
+
+@pytest.mark.parametrize('deg', [-60.0, -35.0, 35.0, 60.0])
+@pytest.mark.parametrize('part', ['foot', 'knee'])
+def test_a_trunk_turned_against_the_legs_is_refused(deg, part):
+    roles = (*ROLES[:4], f'l_{part}', f'r_{part}')
+    with pytest.raises(CalibrationError, match=f'turned by {abs(deg):.0f} deg against l_{part}'):
+        calibrate_standing(turned_trunk(deg, roles))
+
+
+@pytest.mark.parametrize('deg', [-15.0, 15.0])
+def test_who_turns_the_trunk_a_little_or_sets_a_foot_forward_is_measured(deg):
+    calibrate_standing(turned_trunk(deg, ROLES))
+    poses = devices()
+    poses['l_foot'][0, 3] += 0.05
+    calibrate_standing(poses)
 
 
 def test_a_headset_upside_down_is_refused():

@@ -14,6 +14,8 @@
 
 """Laws of the simulated user: a smooth natural motion, faults as ordered, the same every time."""
 
+from pathlib import Path
+import re
 from typing import Any
 
 import numpy as np
@@ -75,6 +77,20 @@ def test_the_round_closes_and_starts_in_the_t_pose(user):
     shoulder = user.model.link_pose(start, 'l_upper_arm')[2, 3]
     assert hands[0, 1] > 0.6 and hands[1, 1] < -0.6
     assert np.abs(hands[:, 2] - shoulder).max() < 0.15
+
+
+def test_a_t_pose_is_held_when_the_readme_says(user):
+    """Long enough to call for a calibration by hand."""
+    text = (Path(__file__).parent.parent / 'README.md').read_text()
+    said = re.search(
+        r'from second ([\d.]+) to ([\d.]+) after his start, and every ([\d.]+) s', text
+    )
+    begin, end, period = map(float, said.groups())
+    assert user.round_s == pytest.approx(period, abs=0.051)
+    for again in (0.0, user.round_s):
+        q = [user.q_at(again + t) for t in np.arange(begin, end - 0.05, 0.1)]
+        assert np.abs(np.array(q)[:, 7:] - user.q_at(0.0)[7:]).max() < 1e-3
+    assert np.abs((user.q_at(begin - 0.3) - user.q_at(0.0))[7:]).max() > 0.01
 
 
 def test_the_script_squats_lifts_both_feet_and_turns_around(user, motion):

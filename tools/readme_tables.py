@@ -63,7 +63,11 @@ TOPIC_TEXTS = {
         ('solver_node', use, f'{side}_controller/joy{below}'): text
         for use, below, text in (
             ('subscribes to', '', 'Both triggers, held for a second, calibrate.'),
-            ('publishes', '/set_feedback', 'A short vibration tells that the user is measured.'),
+            (
+                'publishes',
+                '/set_feedback',
+                'One firm pulse: the user is measured; three weak ones: refused.',
+            ),
         )
         for side in 'lr'
     },

@@ -37,23 +37,38 @@ def calibrate_held(frames: Sequence[TrackingFrame]) -> Calibration:
     """Return the calibration from the last moment of `frames`; raise `CalibrationError` if bad."""
     if not frames:
         raise CalibrationError('No device is tracked.')
-    since_ns = frames[-1].stamp_ns - int(HOLD_S * 1e9)
-    held = [frame for frame in frames if frame.stamp_ns >= since_ns]
+    held = _last_moment(frames)
     seen_s = (held[-1].stamp_ns - held[0].stamp_ns) * 1e-9
     if seen_s < _HELD_S or len(held) < _HELD_FRAMES:
         raise CalibrationError(
             f'Only {len(held)} frames of {seen_s:.1f} s have come; hold the pose for {HOLD_S} s.'
         )
-    poses: dict[str, list[Array]] = {}
-    for frame in held:
-        for name, pose in zip(frame.names, frame.poses, strict=True):
-            poses.setdefault(name, []).append(pose)
     return calibrate_standing(
         {
             role: _steady(role, np.array(seen))
-            for role, seen in poses.items()
+            for role, seen in _seen_poses(held).items()
             if len(seen) >= _SEEN * len(held)
         }
+    )
+
+
+def rarely_seen(frames: Sequence[TrackingFrame]) -> tuple[str, ...]:
+    """Return the devices that `calibrate_held` leaves out, since they flicker."""
+    held = _last_moment(frames)
+    return tuple(role for role, seen in _seen_poses(held).items() if len(seen) < _SEEN * len(held))
+
+
+def remark_on(frames: Sequence[TrackingFrame]) -> str:
+    """Return a sentence about devices that `calibrate_held` leaves out; empty if there are none.
+
+    Whoever takes a calibration over has to tell it: these devices will not be followed.
+    """
+    left_out = rarely_seen(frames)
+    if not left_out:
+        return ''
+    return (
+        f' Left out, since seen in less than half of {HOLD_S} s: {", ".join(left_out)}; '
+        'calibrate again to follow them.'
     )
 
 
@@ -75,6 +90,21 @@ def find_held(frames: Sequence[TrackingFrame]) -> tuple[int, Calibration]:
         except CalibrationError as error:
             reason = str(error)
     raise CalibrationError(f'No T-pose or A-pose is held anywhere. At the end: {reason}')
+
+
+def _last_moment(frames: Sequence[TrackingFrame]) -> list[TrackingFrame]:
+    """Return the frames in which the pose must have been held."""
+    since_ns = frames[-1].stamp_ns - int(HOLD_S * 1e9)
+    return [frame for frame in frames if frame.stamp_ns >= since_ns]
+
+
+def _seen_poses(held: Sequence[TrackingFrame]) -> dict[str, list[Array]]:
+    """Return all poses of each device that was seen at least once."""
+    poses: dict[str, list[Array]] = {}
+    for frame in held:
+        for name, pose in zip(frame.names, frame.poses, strict=True):
+            poses.setdefault(name, []).append(pose)
+    return poses
 
 
 def _steady(role: str, poses: Array) -> Array:

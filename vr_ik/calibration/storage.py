@@ -73,11 +73,16 @@ def load(user: str, folder: Path) -> Calibration:
         raise CalibrationError(f"'{path}' is no calibration: {error!r}.") from None
 
 
-def _path(user: str, folder: Path) -> Path:
+def check_name(user: str) -> None:
+    """Raise `CalibrationError` for what cannot be the name of a user."""
     if not _NAME.fullmatch(user):
         raise CalibrationError(
             f"'{user}' cannot be a user's name; use letters, digits and the signs . _ -"
         )
+
+
+def _path(user: str, folder: Path) -> Path:
+    check_name(user)
     return folder / f'{user}.yaml'
 
 

@@ -64,6 +64,10 @@ _HEAD_ASIDE_M = 0.15
 _HEAD_AHEAD_M = (-0.08, 0.35)
 _ARM_RANGE = (0.75, 1.22)
 _FARTHEST_M = 0.35
+# A line of feet or knees that is turned so far against that of the hands, and one of them so far
+# ahead of the other. People who stand well are within 8 deg.
+_TURNED = math.radians(25.0)
+_ONE_AHEAD_M = 0.06
 # Trackers farther out on a stretched arm sit on the forearm: the average body's elbow is at 0.51,
 # less a centimetre or two for those that are strapped right below it.
 _ELBOW_ALONG_ARM = 0.49
@@ -159,6 +163,20 @@ def _check_sides(poses: Mapping[str, Array], left: Array, ahead: Array) -> None:
         other = poses.get(f'r_{role[2:]}') if role[:2] == 'l_' else None
         if other is not None and float((device - other)[:3, 3] @ left) < 0.0:
             raise CalibrationError(f'l_{role[2:]} is to the right of r_{role[2:]}; exchange them.')
+    for part in ('foot', 'knee'):
+        if f'l_{part}' in poses and f'r_{part}' in poses:
+            across = (poses[f'l_{part}'] - poses[f'r_{part}'])[:3, 3]
+            _check_turn(part, float(across @ ahead), float(across @ left))
+
+
+def _check_turn(part: str, ahead_m: float, aside_m: float) -> None:
+    """Refuse a trunk that is turned against the legs: it would be taken for how devices sit."""
+    turn = abs(math.atan2(ahead_m, aside_m))
+    if turn > _TURNED and abs(ahead_m) > _ONE_AHEAD_M:
+        raise CalibrationError(
+            f'The arms are turned by {math.degrees(turn):.0f} deg against l_{part} and r_{part}; '
+            'stand with the feet side by side, and do not turn the trunk.'
+        )
 
 
 def _slant(poses: Mapping[str, Array], span_m: float) -> float:

@@ -52,7 +52,7 @@ def calibrate(
     """
     # Imported late: numba takes a second, which the other commands need not wait for.
     from vr_ik.calibration import storage
-    from vr_ik.calibration.hold import find_held
+    from vr_ik.calibration.hold import find_held, remark_on
     from vr_ik.calibration.refine import refine as refine_by
     from vr_ik.io.bags import read_tracking
 
@@ -63,13 +63,16 @@ def calibrate(
         return
     if bag is None:
         raise VrIkError('Name a bag to calibrate from, or list what is known with --list.')
+    if user is not None:
+        storage.check_name(user)
     if json_file is not None:
         check_writable(json_file)
     frames, lost = read_tracking(bag, config)
     tell_lost(bag, lost)
     index, calibration = find_held(frames)
     at_s = (frames[index].stamp_ns - frames[0].stamp_ns) * 1e-9
-    typer.echo(f'Pose found {at_s:.1f} s after the start: {calibration.summary()}')
+    remark = remark_on(frames[: index + 1])
+    typer.echo(f'Pose found {at_s:.1f} s after the start: {calibration.summary()}{remark}')
     if refine:
         calibration = refine_by(calibration, frames[index:])
         typer.echo(f'Refined by {len(frames) - index} frames: {calibration.summary()}')

@@ -24,16 +24,17 @@ from typing import NamedTuple
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from sensor_msgs.msg import Joy, JoyFeedback
+from sensor_msgs.msg import Joy
 
 from vr_ik.calibration import storage
 from vr_ik.calibration.background import Refinement
 from vr_ik.calibration.calibration import Calibration
-from vr_ik.calibration.hold import calibrate_held, HOLD_S
+from vr_ik.calibration.hold import calibrate_held, HOLD_S, remark_on
 from vr_ik.calibration.trigger_hold import TriggerHold
 from vr_ik.config import SolverConfig
 from vr_ik.errors import CalibrationError, VrIkError
 from vr_ik.nodes import triggers
+from vr_ik.nodes.calibration_buzz import CalibrationBuzz
 from vr_ik.nodes.qos import DEVICE_QOS
 from vr_ik.trackers.openvr_input import AXIS_NAMES
 from vr_ik.types import TrackingFrame
@@ -87,14 +88,11 @@ class Calibrating:
         """Where the body in use comes from, in words."""
         triggers.offer(node, '~/calibrate', self._asked)
         self._hold = TriggerHold()
-        self._feedback = []
         for side in 'lr':
             topic = f'{side}_controller/joy'
             node.create_subscription(Joy, topic, partial(self._on_joy, side), DEVICE_QOS)
-            self._feedback.append(
-                node.create_publisher(JoyFeedback, f'{topic}/set_feedback', DEVICE_QOS)
-            )
         clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._buzz = CalibrationBuzz(node, clock)
         self._timer = node.create_timer(_TICK_S, self._tick, clock=clock)
 
     def close(self) -> None:
@@ -107,6 +105,7 @@ class Calibrating:
         """Return the configured user's body, and change nothing: it may be of no use yet."""
         if not config.user:
             return Body(None, 'average body')
+        storage.check_name(config.user)
         folder = users_folder(config)
         if config.user not in storage.users(folder):
             remark = (
@@ -150,6 +149,17 @@ class Calibrating:
         return f'Calibrating in {self._seconds_left} s: stand upright, arms level to the sides.'
 
     def _calibrate(self) -> str:
+        """Measure the user and take it over, and let him feel in his hands what came of it."""
+        try:
+            calibration = self._measured()
+        except VrIkError:
+            self._buzz.refused()
+            raise
+        self._buzz.accepted()
+        remark = remark_on(self._recent)
+        return self._saved(calibration, f'Calibrated: {calibration.summary()}{remark}')
+
+    def _measured(self) -> Calibration:
         silent_s = time.monotonic() - self._recent_s
         if self._recent and silent_s > _FRESH_S:
             raise CalibrationError(f'No device has been tracked for {silent_s:.1f} s.')
@@ -158,15 +168,16 @@ class Calibrating:
         self.close()
         self._calibration, self._motion = calibration, []
         self.state = 'calibrated'
-        for publisher in self._feedback:
-            publisher.publish(JoyFeedback(type=JoyFeedback.TYPE_RUMBLE, intensity=1.0))
-        return self._saved(calibration, f'Calibrated: {calibration.summary()}')
+        return calibration
 
     def _saved(self, calibration: Calibration, text: str) -> str:
         """Write the calibration where it belongs to a user; return what to tell of it."""
         config = self._config()
         if config.user:
-            path = storage.save(calibration, config.user, users_folder(config))
+            try:
+                path = storage.save(calibration, config.user, users_folder(config))
+            except CalibrationError as error:
+                raise CalibrationError(f'{text} It is in use, but not kept: {error}') from None
             text = f"{text} Saved to '{path}'."
         self._node.get_logger().info(text)
         return text

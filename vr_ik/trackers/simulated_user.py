@@ -153,7 +153,10 @@ def _step(lifted: str, yaw: float) -> Key:
 
 
 def _script() -> list[Key]:
-    """Return one round of about 23 s: it starts in the T-pose and ends where it started."""
+    """Return one round of 18.6 s: it starts in the T-pose and ends where it started.
+
+    The T-pose at its end is held for so long that somebody can call for a calibration.
+    """
     half = math.pi
     keys = [Key(0.8, _T_POSE), Key(0.8, _T_POSE), Key(0.8, _STAND)]
     keys += [_wave(2, 95), _wave(-2, 60), _wave(2, 95), _wave(-2, 60)]
@@ -163,7 +166,7 @@ def _script() -> list[Key]:
     keys += [_step(side, half * (i + 1) / 4) for i, side in enumerate('lrlr')]
     keys += [Key(0.6, _STAND, half)]
     keys += [_step(side, half + half * (i + 1) / 4) for i, side in enumerate('lrlr')]
-    return [*keys, Key(0.8, _T_POSE, 2.0 * half)]
+    return [*keys, Key(0.8, _T_POSE, 2.0 * half), Key(2.0, _T_POSE, 2.0 * half)]
 
 
 def _lead(
