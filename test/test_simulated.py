@@ -85,6 +85,7 @@ def test_a_t_pose_is_held_when_the_readme_says(user):
     said = re.search(
         r'from second ([\d.]+) to ([\d.]+) after his start, and every ([\d.]+) s', text
     )
+    assert said is not None
     begin, end, period = map(float, said.groups())
     assert user.round_s == pytest.approx(period, abs=0.051)
     for again in (0.0, user.round_s):
