@@ -18,6 +18,7 @@
 import math
 from pathlib import Path
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
 import pytest
 from ros_graph import listening, NodeProcess
@@ -86,6 +87,21 @@ def angle_deg(a: np.ndarray, b: np.ndarray) -> float:
     return math.degrees(math.acos(np.clip(cosine, -1.0, 1.0)))
 
 
+def best_directions(talos: HumanoidRetargeting, side: str) -> np.ndarray:
+    """Return where an upper arm can point within the limits of its first two joints: (n, 3)."""
+    model, q = talos.model, talos.reference.copy()
+    first, second = (model.joint_index(f'arm_{side}_{k}_joint') for k in (1, 2))
+    directions = []
+    for turn in np.linspace(model.lower[first], model.upper[first], 40):
+        for lift in np.linspace(model.lower[second], model.upper[second], 55):
+            q[first], q[second] = turn, lift
+            poses = model.link_poses(q)
+            ends = (poses[model.link_index(f'arm_{side}_{k}_link'), :3, 3] for k in (3, 4))
+            directions.append(np.subtract(*ends))
+    found = -np.array(directions)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
 def limb_error_deg(talos: HumanoidRetargeting, q_human: np.ndarray, q: np.ndarray, limb: str):
     """Return by how much a limb's turn since the reference posture differs from the person's."""
     human = talos.human
@@ -112,6 +128,44 @@ def test_limbs_point_where_those_of_the_person_do(talos, name):
     assert not np.allclose(q, talos.reference, atol=0.1)
     for limb in LIMBS:
         assert limb_error_deg(talos, q_human, q, limb) < 3.0, limb
+
+
+def test_only_joint_limits_keep_upper_arms_from_pointing_where_the_person_does(talos):
+    """With joints as fast as it takes: no direction within the limits is 4 degrees nearer."""
+    user = SimulatedUser(1.75)
+    sides = {'l_upper_arm': 'left', 'r_upper_arm': 'right'}
+    reachable = {limb: best_directions(talos, side) for limb, side in sides.items()}
+    human, torso = talos.human, talos.model.link_index('torso_2_link')
+    farthest = 0.0
+    for time_s in np.arange(0.0, user.round_s, 0.1):
+        q_human = user.q_at(time_s)
+        q = settled(talos, q_human)
+        trunk = talos.model.link_poses(q)[torso, :3, :3]
+        root = human.link_pose(q_human, human.root_link)[:3, :3]
+        for limb, error in talos.limb_errors(q_human).items():
+            if limb not in sides:
+                continue
+            rest = human.link_pose(human.neutral(), limb)[:3, :3]
+            turn = root.T @ human.link_pose(q_human, limb)[:3, :3] @ rest.T
+            ends = (talos.model.link_pose(talos.reference, name)[:3, 3] for name in LIMBS[limb])
+            wanted = trunk.T @ turn @ -np.subtract(*ends)
+            nearest = reachable[limb][np.argmax(reachable[limb] @ wanted)]
+            assert math.degrees(error) < angle_deg(nearest, wanted) + 4.0
+            farthest = max(farthest, math.degrees(error))
+    assert farthest > 20.0, 'the limits were never met'
+
+
+def test_limb_errors_are_those_seen_from_outside(talos):
+    q_human = posture(talos, POSTURES['reach'])
+    for _ in range(3):  # on the way there
+        q = talos.retarget(q_human, 0.05).q
+    errors = talos.limb_errors(q_human)
+    assert errors.keys() == LIMBS.keys()
+    for limb, error in errors.items():
+        assert math.degrees(error) == pytest.approx(
+            limb_error_deg(talos, q_human, q, limb), abs=1e-4
+        )
+    assert errors['l_upper_arm'] > 0.1
 
 
 def test_the_place_and_heading_of_the_person_do_not_matter(talos):
@@ -205,6 +259,44 @@ def test_the_node_turns_the_operator_into_the_robot(talos):
         assert ours[0].transform.translation.x == pytest.approx(talos.scale * q_human[0])
         q = settled(talos, q_human)
         np.testing.assert_allclose(states[-1].position, q, atol=0.02)
+        assert node.end() == 0, node.output()
+    finally:
+        node.kill()
+
+
+@pytest.mark.parametrize(
+    ('pairs', 'unknown', 'valid'),
+    [
+        ('torso=torso_9_link', 'torso_9_link', 'torso_2_link'),
+        ('chest=torso_2_link', 'chest', 'l_forearm'),
+    ],
+)
+def test_the_node_ends_at_once_by_a_mistyped_link(pairs, unknown, valid):
+    node = NodeProcess('humanoid_node', '--ros-args', '-p', f'pairs:={pairs}')
+    try:
+        assert node.wait() == 2
+        assert unknown in node.output()
+        assert valid in node.output()
+        assert 'Traceback' not in node.output()
+    finally:
+        node.kill()
+
+
+def test_a_body_without_what_is_paired_is_an_error_in_the_diagnostics():
+    """Such as that of a solver for the upper body, with a robot that has legs."""
+    node = NodeProcess('humanoid_node', '--ros-args', '--params-file', str(FILE))
+    lines = []
+    try:
+        with listening() as listener:
+            create = listener.node.create_publisher
+            description = create(String, 'operator/robot_description', LATCHED)
+            body = human_urdf(Proportions.from_height(1.75), 'upper')
+            description.publish(String(data=body))
+            listener.node.create_subscription(
+                DiagnosticArray, '/diagnostics', lambda m: lines.extend(m.status), ALL_KEPT
+            )
+            listener.spin_until(lambda: any("'l_thigh'" in x.message for x in lines), 'the error')
+        assert lines[-1].level == DiagnosticStatus.ERROR
         assert node.end() == 0, node.output()
     finally:
         node.kill()

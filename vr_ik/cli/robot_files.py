@@ -48,6 +48,14 @@ def robot_file(name: str) -> Path:
     raise UnknownNameError('robot', name, known)
 
 
+def described_file(name: str) -> Path:
+    """Return the file of any robot of config/robots, with an arm to lead or without."""
+    files = _files()
+    if name not in files:
+        raise UnknownNameError('robot', name, files)
+    return files[name]
+
+
 def _own_file(path: Path) -> Path:
     """Return a user's own file; a robot that nobody describes cannot be shown."""
     if not path.is_file():

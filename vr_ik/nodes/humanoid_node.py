@@ -26,6 +26,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
+from vr_ik.body.anthropometry import Proportions
+from vr_ik.body.human import human_urdf
 from vr_ik.errors import VrIkError
 from vr_ik.io.body_cdr import JointStateEncoder
 from vr_ik.io.packages import read_description
@@ -41,6 +43,7 @@ from vr_ik.types import Status
 
 NAME = 'humanoid_node'
 
+_ANYBODY = Proportions.from_height(1.75)
 _WARNING_PERIOD_S = 5.0
 _LONGEST_STEP_S = 0.1
 """After a pause the robot does not catch up in one step."""
@@ -54,6 +57,10 @@ class HumanoidNode(Node):
         super().__init__(NAME)
         self._config = BoundConfig(self, HumanoidConfig).value
         self._urdf_text = read_description(self._config.urdf)
+        # A mistyped link ends the node now, not when the operator comes.
+        HumanoidRetargeting(self._config, self._urdf_text, human_urdf(_ANYBODY))
+        self._mistake = ''
+        """Why the operator's body cannot be retargeted, in words."""
         self._retargeting: HumanoidRetargeting | None = None
         self._last_ns = 0
         self._counts: Counter[Status] = Counter()
@@ -87,8 +94,10 @@ class HumanoidNode(Node):
         try:
             retargeting = HumanoidRetargeting(self._config, self._urdf_text, message.data)
         except VrIkError as error:
-            self.get_logger().error(str(error))
+            self._retargeting, self._mistake = None, str(error)
+            self.get_logger().error(self._mistake)
             return
+        self._mistake = ''
         human = retargeting.human
         retargeting.retarget(human.neutral())  # compiles what is not yet
         retargeting.reset()
@@ -139,6 +148,8 @@ class HumanoidNode(Node):
     def _report(self) -> list[DiagnosticStatus]:
         counts, self._counts = self._counts, Counter()
         values = {f'frames {status.name.lower()}': counts[status] for status in Status}
+        if self._mistake:
+            return [diagnostics.status('humanoid', diagnostics.ERROR, self._mistake, values)]
         if self._retargeting is None:
             return [diagnostics.status('humanoid', diagnostics.WARN, 'no operator', values)]
         if not counts:

@@ -78,6 +78,16 @@ class HumanoidRetargeting:
             human, human_reference
         )
         """Where the person's root goes, the robot's goes so many times as far."""
+        self._limbs = {
+            self._pairs[pair.parent].human: (pair.parent, i)
+            for i, pair in enumerate(self._pairs)
+            if pair.parent != _ROOT and self._weights(config, pair.human)[0] > 0.0
+        }
+        self.limb_joints = {
+            limb: _joints_to(read_urdf(urdf_text), self._pairs[far].robot)
+            for limb, (_, far) in self._limbs.items()
+        }
+        """The joints that move each limb of the person's in the robot."""
         self._targets = np.tile(np.eye(4), (len(self._pairs), 1, 1))
         self._velocity_limits = self.model.velocity_limits
         self.reset()
@@ -103,6 +113,18 @@ class HumanoidRetargeting:
             q = result.q.copy()
         self._q = q
         return HumanoidPose(q.copy(), result.status)
+
+    def limb_errors(self, q_human: Array) -> dict[str, float]:
+        """Return by what angle [rad] the robot's limbs point elsewhere than the person's, now.
+
+        A limb is what lies between a link of the person that has a pair and the next.
+        """
+        turns, places = self._turns(q_human), self.model.link_poses(self._q)
+        errors: dict[str, float] = {}
+        for limb, (near, far) in self._limbs.items():
+            start, end = (places[self._robot_rows[i], :3, 3] for i in (near, far))
+            errors[limb] = _angle(turns[near] @ self._offsets[far], end - start)
+        return errors
 
     def _turns(self, q_human: Array) -> Array:
         """Return how each link of the person has turned, seen from his root: (n, 3, 3)."""
@@ -130,14 +152,16 @@ class HumanoidRetargeting:
             ]
         )
 
+    @staticmethod
+    def _weights(config: HumanoidConfig, link: str) -> tuple[float, float]:
+        """Return the weights of a pair, by the human's link, on position and rotation."""
+        return config.pair_weights().get(link, DEFAULT_WEIGHTS)
+
     def _make_solver(self, config: HumanoidConfig) -> PostureSolver:
-        weights = config.pair_weights()
-        for link in weights:
+        for link in config.pair_weights():
             if link not in config.link_pairs():
                 raise UnknownNameError('link in weights', link, config.link_pairs())
-        tasks = [
-            Task(pair.robot, *weights.get(pair.human, DEFAULT_WEIGHTS)) for pair in self._pairs
-        ]
+        tasks = [Task(pair.robot, *self._weights(config, pair.human)) for pair in self._pairs]
         solver = make_solver('lm', self.model, tasks, gain_tolerance=1e-4)
         assert isinstance(solver, PostureSolver)
         solver.posture[:] = self.reference
@@ -164,6 +188,17 @@ def _linked(pairs: dict[str, str], human: Urdf) -> list[_Pair]:
     return linked
 
 
+def _joints_to(robot: Urdf, link: str) -> tuple[str, ...]:
+    """Return the joints from the root on that move the origin of a link."""
+    carriers = {joint.child: joint for joint in robot.joints}
+    names = []
+    link = carriers[link].parent  # the link's own joint leaves its origin where it is
+    while link in carriers:
+        names.append(carriers[link].name)
+        link = carriers[link].parent
+    return tuple(names)
+
+
 def _in_root(model: RobotModel, q: Array) -> Array:
     """Return the poses of all links in the axes of the root: (n, 4, 4)."""
     poses = model.link_poses(q)
@@ -176,3 +211,8 @@ def _height(model: RobotModel, poses: Array) -> float:
     """Return how high the root is above the lowest link's origin [m]."""
     root = poses[model.link_index(model.root_link)]
     return float(root[2, 3] - poses[:, 2, 3].min())
+
+
+def _angle(a: Array, b: Array) -> float:
+    """Return the angle [rad] between two directions."""
+    return math.atan2(float(np.linalg.norm(np.cross(a, b))), float(a @ b))
