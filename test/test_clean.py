@@ -116,6 +116,66 @@ def test_a_lost_device_fades_and_is_let_go():
     assert fades[-1] == 0.0
 
 
+@pytest.mark.parametrize(('way_m', 'turn'), [(0.4, 0.0), (0.0, 1.2), (-0.3, -1.0)])
+def test_a_device_that_comes_back_elsewhere_is_caught_up_with(way_m, turn):
+    """No faster than a limb that hurries, and in a quarter of a second; meanwhile it may move."""
+    stream = Stream()
+    for _ in range(5):
+        stream.feed(at(0.0))
+    for _ in range(10):
+        stream.feed(None)
+    before, confidence = at(0.0), 0.0
+    behind = []
+    for i in range(30):
+        true = at(way_m + 0.002 * i, turn)
+        target, confidence = stream.feed(true)
+        assert confidence == 1.0
+        # It has moved by so much in 0.11 s, and what is left goes at 1.5 m/s and 8 rad/s at least.
+        fastest_m_s = 1.5 + abs(way_m) / 0.11 + 0.25
+        assert abs(target[0, 3] - before[0, 3]) <= fastest_m_s * 0.01 + 0.002
+        assert np.allclose(target[:3, :3] @ target[:3, :3].T, np.eye(3), atol=1e-9)
+        behind.append(abs(target[0, 3] - true[0, 3]) + np.abs(target - true)[:3, :3].max())
+        before = target
+    assert behind[0] > 0.1
+    assert behind == sorted(behind, reverse=True)
+    assert max(behind[25:]) == 0.0
+
+
+def test_what_flickers_a_little_way_off_is_followed_at_once():
+    stream = Stream()
+    stream.feed(at(0.0))
+    for i in range(1, 40):
+        if i % 3:
+            stream.feed(None)
+        else:
+            target, _ = stream.feed(at(0.001 * i, 0.002 * i))
+            assert (target == at(0.001 * i, 0.002 * i)).all()
+
+
+def test_a_device_that_was_let_go_begins_anew():
+    stream = Stream()
+    for _ in range(3):
+        stream.feed(at(0.0))
+    for _ in range(30):
+        stream.feed(None)
+    target, confidence = stream.feed(at(0.5))
+    assert (target == at(0.5)).all() and confidence == 1.0
+
+
+def test_another_cleaner_goes_on_catching_up():
+    stream, other = Stream(), Stream()
+    for _ in range(3):
+        stream.feed(at(0.0))
+    for _ in range(10):
+        stream.feed(None)
+    stream.feed(at(0.4))
+    other.cleaner.take_over(stream.cleaner, [0, 1], [0, 1])
+    other.stamp_ns = stream.stamp_ns
+    for _ in range(10):
+        (mine, _), (theirs, _) = stream.feed(at(0.4)), other.feed(at(0.4))
+        assert (mine == theirs).all()
+
+
 def test_a_device_never_seen_is_unknown_and_others_are_ignored():
     stream = Stream()
     frame = TrackingFrame(5, ('r_foot',), np.eye(4)[None])

@@ -12,14 +12,14 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Cleans tracking frames: refuses jumps that do not last, and bridges short losses."""
+"""Cleans tracking frames: refuses jumps that do not last, bridges short losses and their ends."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from vr_ik.filters import clean_kernel
+from vr_ik.filters import clean_kernel, rejoin_kernel
 from vr_ik.types import Array, TrackingFrame
 
 
@@ -58,6 +58,14 @@ class FrameCleaner:
             np.tile(np.eye(4), (n, 1, 1)),
             np.full(n, clean_kernel.NEVER),
         )
+        self._rejoining = rejoin_kernel.Rejoining(
+            np.tile(np.eye(4), (n, 1, 1)),
+            np.zeros(n),
+            np.zeros((n, 4)),
+            np.zeros((n, 3)),
+            np.zeros((n, 2)),
+        )
+        self._stamp_ns = clean_kernel.NEVER
 
     def take_over(
         self, before: 'FrameCleaner', rows: Sequence[int], rows_before: Sequence[int]
@@ -65,6 +73,9 @@ class FrameCleaner:
         """Go on with what another cleaner knows of the devices in these rows."""
         for mine, theirs in zip(self._memory, before._memory, strict=True):
             mine[rows] = theirs[rows_before]
+        for mine, theirs in zip(self._rejoining, before._rejoining, strict=True):
+            mine[rows] = theirs[rows_before]
+        self._stamp_ns = before._stamp_ns
         self.glitches = before.glitches
 
     def clean(self, frame: TrackingFrame, targets: Array, confidence: Array) -> None:
@@ -77,3 +88,7 @@ class FrameCleaner:
         self.glitches += clean_kernel.clean(
             *self._memory, self._limits, self._rows, seen, frame.stamp_ns, targets, confidence
         )
+        seconds = max(frame.stamp_ns - self._stamp_ns, 0) * 1e-9
+        self._stamp_ns = frame.stamp_ns
+        speeds = self._memory.speeds
+        rejoin_kernel.rejoin(*self._rejoining, speeds, seconds, targets, confidence)

@@ -17,6 +17,7 @@
 import math
 from typing import NamedTuple
 
+from vr_ik.filters.pose_kernels import copy_pose
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.tree import Ints
 from vr_ik.types import Array
@@ -51,14 +52,6 @@ def _is_finite(pose: Array) -> bool:
         for c in range(4):
             finite = finite and math.isfinite(pose[r, c])
     return finite
-
-
-@inlined_kernel
-def copy_pose(pose: Array, into: Array) -> None:
-    """Write a pose (4, 4) elsewhere."""
-    for r in range(4):
-        for c in range(4):
-            into[r, c] = pose[r, c]
 
 
 @inlined_kernel

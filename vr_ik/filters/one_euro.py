@@ -26,7 +26,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vr_ik.filters.clean_kernel import copy_pose
+from vr_ik.filters.pose_kernels import copy_pose, turn, turn_by
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.types import Array
 
@@ -115,7 +115,7 @@ def _smooth(
         distance = 0.0
         for k in range(3):
             distance += (poses[i, k, 3] - last[i, k, 3]) ** 2
-        angle, axis = _turn(last[i], poses[i])
+        angle, axis = turn(last[i], poses[i])
         # A device that is seen in motion first must not be taken for one at rest.
         of_speed = _share(settings[3], seconds) if speeds[i, 0] != _UNKNOWN else 1.0
         speeds[i, 0] += of_speed * (math.sqrt(distance) / seconds - speeds[i, 0])
@@ -123,40 +123,5 @@ def _smooth(
         share = _share(settings[0] + settings[1] * speeds[i, 0], seconds)
         for k in range(3):
             last[i, k, 3] += share * (poses[i, k, 3] - last[i, k, 3])
-        _turn_by(last[i], axis, _share(settings[0] + settings[2] * speeds[i, 1], seconds) * angle)
+        turn_by(last[i], axis, _share(settings[0] + settings[2] * speeds[i, 1], seconds) * angle)
         copy_pose(last[i], poses[i])
-
-
-@inlined_kernel
-def _turned(before: Array, after: Array, r: int, c: int) -> float:
-    """Return an element of the rotation, in the world, from pose to pose."""
-    return after[r, 0] * before[c, 0] + after[r, 1] * before[c, 1] + after[r, 2] * before[c, 2]
-
-
-@inlined_kernel
-def _turn(before: Array, after: Array) -> tuple[float, tuple[float, float, float]]:
-    """Return the angle of the turn from pose to pose, and its unit axis in the world."""
-    x = _turned(before, after, 2, 1) - _turned(before, after, 1, 2)
-    y = _turned(before, after, 0, 2) - _turned(before, after, 2, 0)
-    z = _turned(before, after, 1, 0) - _turned(before, after, 0, 1)
-    sine = math.sqrt(x * x + y * y + z * z)
-    # Half a turn has no axis to go by; from one frame to the next it does not happen.
-    if sine < 1e-12:
-        return 0.0, (0.0, 0.0, 0.0)
-    trace = 0.0
-    for r in range(3):
-        trace += _turned(before, after, r, r)
-    return math.atan2(sine, trace - 1.0), (x / sine, y / sine, z / sine)
-
-
-@inlined_kernel
-def _turn_by(pose: Array, axis: tuple[float, float, float], angle: float) -> None:
-    """Turn a pose about an axis of the world through its own origin (Rodrigues)."""
-    sine, versine = math.sin(angle), 1.0 - math.cos(angle)
-    for c in range(3):
-        x, y, z = pose[0, c], pose[1, c], pose[2, c]
-        along = axis[0] * x + axis[1] * y + axis[2] * z
-        cross = (axis[1] * z - axis[2] * y, axis[2] * x - axis[0] * z, axis[0] * y - axis[1] * x)
-        pose[0, c] = x + sine * cross[0] + versine * (axis[0] * along - x)
-        pose[1, c] = y + sine * cross[1] + versine * (axis[1] * along - y)
-        pose[2, c] = z + sine * cross[2] + versine * (axis[2] * along - z)
