@@ -17,13 +17,18 @@
 
 import json
 import subprocess
+import sys
 
 from demo_support import command, environment, PATIENCE_S
 import pytest
 
+from vr_ik.cli.processes import running
 from vr_ik.cli.robot_files import robot_file
 from vr_ik.cli.teleop_demo import check_shown
 from vr_ik.errors import ConfigError
+from vr_ik.trackers.simulated_user import SimulatedUser
+
+REAL = sys.executable
 
 
 def test_the_robot_follows_the_simulated_operator_within_all_limits(tmp_path):
@@ -39,6 +44,7 @@ def test_the_robot_follows_the_simulated_operator_within_all_limits(tmp_path):
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert 'Traceback' not in run.stdout + run.stderr
+    assert '[WARN]' in run.stdout, 'what nodes warn of is for the user'
     figures = json.loads(file.read_text())
     assert figures['limit_violations'] == {'position': 0, 'velocity': 0, 'acceleration': 0}
     assert figures['commands'] > 0
@@ -48,6 +54,30 @@ def test_the_robot_follows_the_simulated_operator_within_all_limits(tmp_path):
         assert set(figures[key]) == {'mean', 'p95'}
         assert 0.0 < figures[key]['mean'] < most
     assert set(figures) >= {'latency_ms', 'stops', 'engaged_s', 'lag_error_mm', 'limits_used'}
+
+
+def test_the_operator_presses_nothing_before_he_starts_and_then_enables_and_leads():
+    """A button that was never seen released enables nothing."""
+    user = SimulatedUser(1.75, 'teleoperation')
+    before = user.hands_at(-0.01)
+    assert (before.menu, before.grip, before.trigger) == (False, 0.0, 0.0)
+    assert user.hands_at(0.01).menu
+    assert user.hands_at(0.4).grip == 1.0
+
+
+def test_warnings_of_a_running_node_are_told_once_and_nothing_else_is(tmp_path, monkeypatch):
+    lines = ('[INFO] [1] [a]: fine', '[WARN] [2] [a]: look', '[ERROR] [3] [a]: no', 'x [WARN]')
+    script = f'import time; print({chr(10).join(lines)!r}, flush=True); time.sleep(60)'
+    monkeypatch.setattr(sys, 'executable', str(tmp_path / 'node'))
+    (tmp_path / 'node').write_text(f'#!{REAL}\n{script}\n')
+    (tmp_path / 'node').chmod(0o700)
+    with running({'a_node': {}}) as nodes:
+        told: list[str] = []
+        while len(told) < 2:
+            nodes.check()
+            told += nodes.warnings()
+        assert told == ['[WARN] [2] [a]: look', '[ERROR] [3] [a]: no']
+        assert nodes.warnings() == []
 
 
 def test_an_unknown_robot_is_answered_with_the_known_ones():

@@ -17,6 +17,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -30,6 +31,9 @@ from vr_ik.errors import VrIkError
 _END_TIMEOUT_S = 5.0
 _LAST_LINES = 12
 _PR_SET_PDEATHSIG = 1
+_WARNINGS = ('[WARN]', '[ERROR]', '[FATAL]')
+"""How lines of the log begin that are for the user."""
+_MOST_BYTES = 1 << 20
 
 
 class NodesError(VrIkError):
@@ -44,6 +48,7 @@ class NodeProcess:
     ) -> None:
         """Start the node `vr_ik.nodes.<name>` with ROS parameters and other ROS arguments."""
         self.name = name
+        self._read_bytes = 0
         self._log: IO[str] = tempfile.TemporaryFile('w+')  # noqa: SIM115
         command = [sys.executable, '-m', f'vr_ik.nodes.{name}', '--ros-args', *arguments]
         for parameter, value in parameters.items():
@@ -70,6 +75,15 @@ class NodeProcess:
             reason = f'signal {-code}' if code < 0 else f'exit code {code}'
             lines = '\n'.join(f'    {line}' for line in self._last_lines())
             raise NodesError(f'{self.name} has ended ({reason}). Its last lines:\n{lines}')
+
+    def warnings(self) -> list[str]:
+        """Return what the node has warned of since the last call, line by line."""
+        # Not by reading the file: the node writes where that would leave its position.
+        new = os.pread(self._log.fileno(), _MOST_BYTES, self._read_bytes)
+        whole = new[: new.rfind(b'\n') + 1]
+        self._read_bytes += len(whole)
+        lines = whole.decode(errors='replace').splitlines()
+        return [line for line in lines if line.startswith(_WARNINGS)]
 
     def ask_to_end(self) -> None:
         """Send SIGINT, as Ctrl-C would."""
@@ -120,6 +134,10 @@ class NodeProcesses:
         """Raise `NodesError` if one of the processes has ended."""
         for process in self._processes:
             process.check()
+
+    def warnings(self) -> list[str]:
+        """Return what the nodes have warned of since the last call."""
+        return [line for process in self._processes for line in process.warnings()]
 
     def end(self) -> None:
         """End all nodes, and wait until they have."""

@@ -18,7 +18,6 @@
 from collections.abc import Sequence
 import os
 from pathlib import Path
-import time
 from typing import Annotated, Any
 
 from rich.console import Console
@@ -46,8 +45,8 @@ OPERATOR = 'operator'
 LEADING = 'r_controller'
 """The device that the simulated user leads an arm with."""
 USER_HEIGHT_M = 1.75
-MOTION_STARTS_AFTER_S = 7
-"""He presses the menu button in its first second: all nodes should hear it."""
+MOTION_STARTS_AFTER_S = 4
+"""After the start of the tracker: he enables in the first second, and should be heard."""
 
 Robot = Annotated[
     str,
@@ -124,37 +123,42 @@ def _run(
 ) -> dict[str, Any] | None:
     """Run until the time is over or Ctrl-C, and return the figures, if there are any."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    origin_s = int(time.time()) + MOTION_STARTS_AFTER_S
     demonstration = None
-    nodes, arguments = operator_and_robot(file, origin_s)
+    nodes, arguments = robot_and_solver(file)
     with Interruption() as interruption, running(nodes, arguments) as processes:
         console.print(f'Waiting for {", ".join(nodes)} ...')
         # Imported late, with numba and all, for the nodes to be doing the same at the same time.
         from vr_ik.cli.teleop_demonstration import TeleopDemonstration
 
         demonstration = TeleopDemonstration(console, file, seconds, port)
-        demonstration.run(USER_HEIGHT_M, origin_s, processes, interruption)
+        demonstration.run(USER_HEIGHT_M, processes, interruption)
     return demonstration.summarize() if demonstration is not None else None
 
 
-def operator_and_robot(
-    file: Path, origin_s: int
-) -> tuple[dict[str, dict[str, object]], dict[str, Sequence[str]]]:
-    """Return all nodes with their parameters, and with their other arguments."""
-    frames = {'frame_prefix': f'{OPERATOR}/'}
-    user = {'user_height_m': USER_HEIGHT_M}
-    motion = {'motion': 'teleoperation', 'origin_s': float(origin_s)}
+_FRAMES = {'frame_prefix': f'{OPERATOR}/'}
+_USER = {'user_height_m': USER_HEIGHT_M}
+_NAMED = ('-r', f'__ns:=/{OPERATOR}')
+
+Nodes = tuple[dict[str, dict[str, object]], dict[str, Sequence[str]]]
+"""Nodes with their parameters, and with their other arguments."""
+
+
+def robot_and_solver(file: Path) -> Nodes:
+    """Return all nodes but the tracker, which comes when these are ready for the operator."""
+    given = ('--params-file', str(file))
     nodes: dict[str, dict[str, object]] = {
         'simulated_robot_node': {},
-        'teleop_node': {'operator': OPERATOR, **frames},
-        'solver_node': {**user, **frames, 'calibrate_by_triggers': 'false'},
-        'tracker_node': {**user, **frames, **motion},
+        'teleop_node': {'operator': OPERATOR, **_FRAMES},
+        'solver_node': {**_USER, **_FRAMES, 'calibrate_by_triggers': 'false'},
     }
-    named = ('-r', f'__ns:=/{OPERATOR}')
-    given = ('--params-file', str(file))
     return nodes, {
         'simulated_robot_node': given,
         'teleop_node': given,
-        'solver_node': named,
-        'tracker_node': named,
+        'solver_node': _NAMED,
     }
+
+
+def tracker(origin_s: int) -> Nodes:
+    """Return the tracker of an operator who begins to move at a time of the system's clock."""
+    motion = {'motion': 'teleoperation', 'origin_s': float(origin_s)}
+    return {'tracker_node': {**_USER, **_FRAMES, **motion}}, {'tracker_node': _NAMED}

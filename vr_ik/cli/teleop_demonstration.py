@@ -26,7 +26,7 @@ from rich.console import Console
 
 from vr_ik.cli.processes import NodeProcesses, NodesError
 from vr_ik.cli.ros import import_node_module
-from vr_ik.cli.teleop_demo import OPERATOR
+from vr_ik.cli.teleop_demo import MOTION_STARTS_AFTER_S, OPERATOR, tracker
 from vr_ik.cli.teleop_measures import FRAMES, TeleopMeasures
 from vr_ik.config_file import load_config
 from vr_ik.errors import MissingDependencyError
@@ -59,12 +59,10 @@ class TeleopDemonstration:
         self._measures: TeleopMeasures | None = None
         self._measured_s = 0.0
 
-    def run(
-        self, user_height_m: float, origin_s: int, nodes: NodeProcesses, interruption: Interruption
-    ) -> None:
-        """Wait for the first command, then measure and show."""
+    def run(self, user_height_m: float, nodes: NodeProcesses, interruption: Interruption) -> None:
+        """Wait for the robot, let the operator come, wait for him, then measure and show."""
         user = SimulatedUser(user_height_m, 'teleoperation')
-        measures = TeleopMeasures(self._config, self._urdf_text, user, origin_s * 1_000_000_000)
+        measures = TeleopMeasures(self._config, self._urdf_text, user)
         topics = [f'{name}/joint_trajectory' for name in self._config.controller_joints()]
         with ExitStack() as stack:
             listening = import_node_module('teleop_listener').listening
@@ -74,21 +72,37 @@ class TeleopDemonstration:
                 nodes.check()
                 for thread in threads:
                     thread.check()
+                for line in nodes.warnings():
+                    self._say(line)
                 time.sleep(_PICTURE_PERIOD_S)
                 return not interruption.requested
 
-            self._wait_for_first(measures, goes_on)
+            self._wait(measures, lambda: measures.prepared, goes_on)
+            if measures.prepared:
+                self._say(f'The robot waits, {nodes.age_s:.1f} s after the start.')
+                origin_s = int(time.time()) + MOTION_STARTS_AFTER_S
+                measures.begin(origin_s * 1_000_000_000)
+                nodes.start(*tracker(origin_s))
+                self._wait(measures, lambda: measures.first_command_s is not None, goes_on)
             if measures.first_command_s is not None:
                 self._say(f'The robot follows, {nodes.age_s:.1f} s after the start.')
                 self._measures = measures
                 self._show(measures, measures.first_command_s, goes_on, stack)
             measures.end()
 
-    def _wait_for_first(self, measures: TeleopMeasures, goes_on: Callable[[], bool]) -> None:
+    def _wait(
+        self, measures: TeleopMeasures, done: Callable[[], bool], goes_on: Callable[[], bool]
+    ) -> None:
+        """Wait, and say every few seconds what for."""
         began_s = time.monotonic()
-        while measures.first_command_s is None and goes_on():
-            if time.monotonic() - began_s > _PATIENCE_S:
+        next_line_s = _LINE_PERIOD_S
+        while not done() and goes_on():
+            waited_s = time.monotonic() - began_s
+            if waited_s > _PATIENCE_S:
                 raise NodesError(f'No command has come: {_why(measures)}')
+            if waited_s >= next_line_s:
+                next_line_s += _LINE_PERIOD_S
+                self._say(f'Still waiting: {_why(measures)}')
 
     def _show(
         self,
@@ -146,6 +160,8 @@ class TeleopDemonstration:
 def _why(measures: TeleopMeasures) -> str:
     if not measures.robot_states:
         return 'the robot is silent.'
+    if measures.body is None:
+        return 'solver_node is silent.'
     return f"teleop_node says '{measures.state or 'nothing'}'."
 
 

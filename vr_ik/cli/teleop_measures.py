@@ -49,9 +49,9 @@ class TeleopMeasures:
     """Listens to the nodes; commands are judged by the limits, the robot by the true hand."""
 
     def __init__(
-        self, config: TeleopNodeConfig, urdf_text: str, user: SimulatedUser, origin_ns: int
+        self, config: TeleopNodeConfig, urdf_text: str, user: SimulatedUser, origin_ns: int = 0
     ) -> None:
-        """Judge a robot led by a user who began to move at a time of the system's clock."""
+        """Judge a robot led by a user; see `begin`."""
         self.config = config
         self.robot = RobotModel.from_urdf(urdf_text)
         self.q_robot = self.robot.neutral()
@@ -74,6 +74,16 @@ class TeleopMeasures:
         self.first_command_s: float | None = None
         """When the first command came, by the monotonic clock."""
         self.robot_states = 0
+
+    def begin(self, origin_ns: int) -> None:
+        """Take when the user begins to move, by the system's clock."""
+        with self._lock:
+            self._origin_ns = origin_ns
+
+    @property
+    def prepared(self) -> bool:
+        """Whether robot, solver and teleoperation are there, and wait for the operator."""
+        return bool(self.state) and self.robot_states > 0 and self.body is not None
 
     def on_transforms(self, poses: dict[str, Array]) -> None:
         """Take devices, or the operator's root."""

@@ -199,7 +199,7 @@ def _teleoperation() -> list[Key]:
     between = [
         Key(0.4, first[-1].angles),
         _lead((0.2, 0.3, -1.0), 85, grip=0.0),
-        Key(0.3, ready.angles),
+        Key(0.3, ready.angles, menu=True),  # once more, for those who did not hear it before
     ]
     second = [
         Key(0.4, ready.angles, grip=1.0),
@@ -241,8 +241,13 @@ class SimulatedUser:
         return float(self._times[-1])
 
     def hands_at(self, time_s: float) -> Key:
-        """Return the key whose grip, trigger and menu button hold at a time."""
-        time_s = max(time_s, 0.0) % self.round_s
+        """Return the key whose grip, trigger and menu button hold at a time.
+
+        Before the start nothing is pressed: a button counts that was seen released before.
+        """
+        if time_s < 0.0:
+            return Key(0.0, self._keys[0].angles)
+        time_s %= self.round_s
         return self._keys[int(np.searchsorted(self._times, time_s, side='right'))]
 
     def q_at(self, time_s: float) -> Array:
