@@ -19,7 +19,7 @@ import os
 import sqlite3
 from typing import Any
 
-from bag_support import HEIGHT_M, RATE_HZ, session, STORE, write_bag
+from bag_support import HEIGHT_M, LOST, RATE_HZ, session, STORE, write_bag
 from mcap.writer import Writer as McapWriter
 import numpy as np
 import pytest
@@ -31,6 +31,7 @@ from vr_ik.calibration import storage
 from vr_ik.cli.main import app
 from vr_ik.config import SolverConfig
 from vr_ik.errors import VrIkError
+from vr_ik.evaluation.eval_data import read_recordings
 from vr_ik.io.bag_files import Bag
 from vr_ik.io.bags import read_tracking
 from vr_ik.io.tf_cdr_writer import FrameEncoder
@@ -291,6 +292,40 @@ def test_a_bag_without_a_calibration_pose_is_refused(tmp_path):
     result = invoke('calibrate', moving)
     assert result.exit_code == 2
     assert 'No T-pose or A-pose' in result.output
+
+
+def test_a_folder_of_bags_is_evaluated_and_drawn(tmp_path):
+    """Under the stamps of the bag: a second of it is a second."""
+    pytest.importorskip('matplotlib')
+    write_bag(tmp_path / 'bags' / 'one', session(4.0))
+    (recording,) = read_recordings([tmp_path / 'bags'])
+    assert recording.name == 'one'
+    assert recording.rate_hz == pytest.approx(RATE_HZ, rel=1e-3)
+    plots = tmp_path / 'plots'
+    result = invoke('eval', tmp_path / 'bags', '--points', '3', '--no-refine', '--plot', plots)
+    assert result.exit_code == 0, result.output
+    assert (plots / 'one_body.png').stat().st_size > 10_000
+
+
+def test_what_was_lost_in_a_bag_is_nowhere(bag):
+    (recording,) = read_recordings([bag])
+    lost = ~np.isfinite(recording.poses['l_foot']).all(axis=(1, 2))
+    assert lost.sum() == len(LOST)
+    assert np.isfinite(recording.poses['r_foot']).all()
+
+
+def test_bags_without_a_pose_or_a_headset_are_named(tmp_path):
+    moving = write_bag(tmp_path / 'moving', session(1.0))
+    result = invoke('eval', moving)
+    assert result.exit_code == 2 and 'moving' in result.output and 'No T-pose' in result.output
+    headless = []
+    for frame in session(3.0):
+        names = frame.names[1:]
+        assert 'hmd' not in names
+        headless.append(TrackingFrame(frame.stamp_ns, names, frame.poses[1:]))
+    result = invoke('eval', write_bag(tmp_path / 'headless', headless))
+    assert result.exit_code == 2
+    assert 'hmd is not tracked in any frame' in ' '.join(result.output.split())
 
 
 def test_a_bag_can_be_evaluated(bag, tmp_path):

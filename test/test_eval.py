@@ -196,6 +196,24 @@ def test_a_chosen_motion_is_drawn_and_an_unknown_one_refused(folder, tmp_path):
     assert refused.exit_code == 2 and "'jump'" in refused.output and 'wave' in refused.output
 
 
+def test_what_cannot_be_evaluated_is_refused_before_the_work(folder, tmp_path, recording):
+    """Of several motions one lacks devices, or has the name of another."""
+    raw = dict(np.load(folder / 'vive_raw.npz'))
+    few = np.isin(raw['wave__tags'], ['head', 'lHand', 'rHand'])
+    three = tmp_path / 'three.npz'
+    np.savez(three, few=raw['wave'][:, few], few__tags=raw['wave__tags'][few])
+    refused = run(folder / 'vive_raw.npz', three, '--points', '6')
+    assert refused.exit_code == 2 and 'rigid' not in refused.output
+    assert "'few' has no waist, l_foot, r_foot" in refused.output
+    assert 'it has hmd, l_controller, r_controller' in ' '.join(refused.output.split())
+    np.savez(tmp_path / 'again.npz', **raw)
+    twice = run(folder / 'vive_raw.npz', tmp_path / 'again.npz')
+    assert twice.exit_code == 2 and "Two recordings are named 'wave'" in twice.output
+    # With three devices and nothing else there is no truth, which is said.
+    alone = run(three, '--points', '3', '--no-refine')
+    assert alone.exit_code == 0 and 'No elbows or knees are known' in alone.output
+
+
 def test_where_no_ik_is_as_good_it_is_named():
     def motion(solved, rigid):
         return {'mean': {'elbows': solved, 'head': 1.0}, 'baseline': {'elbows': rigid}}
@@ -211,10 +229,18 @@ def test_where_no_ik_is_as_good_it_is_named():
         (('.', '--points', '6'), 'holds no recordings'),
         (('.', '--points', '7'), "'7'"),
         (('.', '--plot', '/dev/null/no'), 'cannot be made'),
+        (('above',), 'There are some in its folders below.'),
+        (('other.npz',), "there is no 'wave__tags'"),
+        (('empty.npz',), "there is no 'NAME__tags'"),
     ],
 )
 def test_bad_input_ends_in_one_sentence(tmp_path, monkeypatch, arguments, reason):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / 'above' / 'below').mkdir(parents=True)
+    (tmp_path / 'above' / 'below' / 'a.bvh').touch()
+    if arguments[0].endswith('.npz'):
+        np.savez(tmp_path / 'other.npz', wave=np.zeros((3, 1, 7)))
+        np.savez(tmp_path / 'empty.npz')
     result = run(*arguments)
     assert result.exit_code == 2 and 'Traceback' not in result.output
     assert reason in result.output

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vr_ik.calibration.calibration import Calibration
-from vr_ik.calibration.t_pose import calibrate_standing
+from vr_ik.calibration.t_pose import calibrate_standing, NEEDED
 from vr_ik.errors import CalibrationError
 from vr_ik.types import Array, TrackingFrame
 
@@ -77,6 +77,9 @@ def find_held(frames: Sequence[TrackingFrame]) -> tuple[int, Calibration]:
 
     Raises `CalibrationError` with the reason that came last, where there is no such frame.
     """
+    for role in NEEDED:
+        if not any(role in frame.names for frame in frames):
+            raise CalibrationError(f'{role} is not tracked in any frame.')
     reason = 'No device is tracked.'
     begin, looked_ns = 0, 0
     for end, frame in enumerate(frames):

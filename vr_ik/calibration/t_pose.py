@@ -35,6 +35,8 @@ from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import inverse_pose, pose
 from vr_ik.types import Array
 
+NEEDED = ('hmd', 'l_controller', 'r_controller')
+"""Devices without which nobody can be measured."""
 # Shares of the height: the eyes, the shoulder joints, and the distance of two held controllers.
 _EYES = 0.934
 _SHOULDERS = 0.800
@@ -125,7 +127,7 @@ def calibrate_standing(
 
 def _stance(poses: Mapping[str, Array]) -> _Stance:
     """Measure the pose, or say why it is none to calibrate from."""
-    for role in ('hmd', 'l_controller', 'r_controller'):
+    for role in NEEDED:
         if role not in poses:
             raise CalibrationError(f'{role} is not tracked.')
     for role, device in poses.items():

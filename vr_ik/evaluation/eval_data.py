@@ -27,21 +27,38 @@ from vr_ik.io.bags import is_bag
 def read_recordings(paths: Sequence[Path]) -> list[Recording]:
     """Read every recording in the given files and folders; raise `VrIkError` where there is none.
 
-    Files: .npz of raw SteamVR poses, .bvh of motion capture; folders of bags.
+    Files: .npz of raw SteamVR poses, .bvh of motion capture; folders of these, bags and folders of
+    bags.
     """
-    recordings: list[Recording] = []
-    for path in paths:
-        if is_bag(path):
-            recordings.append(read_bag(path, SolverConfig()))
-            continue
-        files = sorted(path.iterdir()) if path.is_dir() else [path]
-        known = [file for file in files if file.suffix in ('.npz', '.bvh')]
-        if not path.exists():
-            raise VrIkError(f"There is no '{path}'.")
-        if not known:
-            raise VrIkError(
-                f"'{path}' holds no recordings; known: .npz (SteamVR poses), .bvh, bags."
-            )
-        for file in known:
-            recordings.extend(read_vive(file) if file.suffix == '.npz' else [read_mocap(file)])
-    return recordings
+    return [recording for path in paths for file in _files(path) for recording in _read(file)]
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files and bags that a path stands for."""
+    if is_bag(path):
+        return [path]
+    if not path.exists():
+        raise VrIkError(f"There is no '{path}'.")
+    inside = sorted(path.iterdir()) if path.is_dir() else [path]
+    known = [file for file in inside if _is_known(file)]
+    if known:
+        return known
+    deeper = [
+        folder.name
+        for folder in inside
+        if folder.is_dir() and any(_is_known(file) for file in folder.iterdir())
+    ]
+    hint = f' There are some in its folders {", ".join(deeper)}.' if deeper else ''
+    raise VrIkError(
+        f"'{path}' holds no recordings; known: .npz (SteamVR poses), .bvh, bags.{hint}"
+    )
+
+
+def _is_known(path: Path) -> bool:
+    return path.suffix in ('.npz', '.bvh') or is_bag(path)
+
+
+def _read(path: Path) -> list[Recording]:
+    if path.suffix == '.npz':
+        return read_vive(path)
+    return [read_mocap(path) if path.suffix == '.bvh' else read_bag(path, SolverConfig())]

@@ -22,7 +22,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from vr_ik.config import SolverConfig
-from vr_ik.errors import UnknownNameError
+from vr_ik.errors import UnknownNameError, VrIkError
 from vr_ik.evaluation.eval_data import read_recordings
 from vr_ik.evaluation.eval_plot import plot_motion
 from vr_ik.evaluation.metrics import Figures, motion_figures, overall_figures, unbeaten
@@ -69,6 +69,9 @@ def compare(
     if points not in POINTS:
         raise UnknownNameError('choice of points', points, POINTS)
     recordings = _chosen(read_recordings(data), names)
+    for recording in recordings:
+        # Before the first of them takes its time.
+        input_roles(recording, points)
     by_solver = {}
     for config in configs:
         by_solver[config.solver] = _evaluate(recordings, points, config, refined, plot)
@@ -84,6 +87,9 @@ def compare(
 
 def _chosen(recordings: list[Recording], names: Sequence[str]) -> list[Recording]:
     known = tuple(recording.name for recording in recordings)
+    twice = sorted({name for name in known if known.count(name) > 1})
+    if twice:
+        raise VrIkError(f"Two recordings are named '{twice[0]}'; evaluate one after the other.")
     for name in names:
         if name not in known:
             raise UnknownNameError('motion', name, known)
@@ -178,6 +184,8 @@ def _unbeaten_line(figures: Figures) -> str:
         f'{motion} ({part} {error:.1f} against {rigid:.1f})'
         for motion, part, error, rigid in unbeaten(figures)
     ]
+    if not figures['baseline']:
+        return f"No elbows or knees are known to compare with '{_RIGID}'."
     if not lost:
         return f"'{_RIGID}' is beaten in every motion where it errs by over 10 mm."
     return escape(f"'{_RIGID}' errs by over 10 mm and is not beaten in: {', '.join(lost)}.")

@@ -66,7 +66,10 @@ def input_roles(recording: Recording, points: str) -> tuple[str, ...]:
     wanted = {'3': _THREE, '6': _SIX, 'all': tuple(recording.poses)}[points]
     missing = [role for role in wanted if role not in recording.poses]
     if missing:
-        raise VrIkError(f"The recording '{recording.name}' has no {', '.join(missing)}.")
+        raise VrIkError(
+            f"The recording '{recording.name}' has no {', '.join(missing)}, as {points} points "
+            f'need; it has {", ".join(recording.poses)}.'
+        )
     return wanted
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from vr_ik.calibration.hold import find_held
 from vr_ik.config import SolverConfig
-from vr_ik.errors import VrIkError
+from vr_ik.errors import CalibrationError, VrIkError
 from vr_ik.io.bags import read_tracking
 from vr_ik.math.openvr_axes import poses_from_openvr
 from vr_ik.math.rotations import poses_from_quaternions
@@ -75,6 +75,12 @@ def read_vive(path: Path) -> list[Recording]:
     try:
         with np.load(path) as arrays:
             names = [name for name in arrays.files if '__' not in name]
+            untagged = [name for name in names if f'{name}__tags' not in arrays.files]
+            if untagged or not names:
+                raise ValueError(
+                    f"no raw SteamVR poses: there is no '{(untagged or ['NAME'])[0]}__tags' with "
+                    'the names of the devices'
+                )
             return [_vive_recording(name, arrays[name], arrays[f'{name}__tags']) for name in names]
     except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise VrIkError(f"Cannot read the recordings '{path}': {error}.") from None
@@ -100,7 +106,10 @@ def _vive_recording(name: str, values: Array, tags: Array) -> Recording:
 def read_bag(path: Path, config: SolverConfig) -> Recording:
     """Read a recorded session from the moment on at which a calibration pose was held."""
     frames, _ = read_tracking(path, config)
-    frames = frames[find_held(frames)[0] :]
+    try:
+        frames = frames[find_held(frames)[0] :]
+    except CalibrationError as error:
+        raise CalibrationError(f"'{path}': {error}") from None
     roles = sorted({name for frame in frames for name in frame.names})
     poses = np.full((len(roles), len(frames), 4, 4), np.nan)
     for i, frame in enumerate(frames):
