@@ -104,7 +104,12 @@ NATURAL_POSES: dict[str, Pose] = {
     'sitting': both(hip_flexion=90, knee_flexion=90),
     'sitting, legs apart': both(hip_flexion=90, hip_abduction=40, knee_flexion=90),
     'sitting cross-legged': both(
-        hip_flexion=95, hip_abduction=35, hip_rotation=60, knee_flexion=125, ankle_inversion=30
+        hip_flexion=95,
+        hip_abduction=35,
+        hip_rotation=60,
+        knee_flexion=125,
+        knee_rotation=-10,
+        ankle_inversion=30,
     ),
     'deep squat': both(hip_flexion=130, hip_abduction=25, knee_flexion=150, ankle_dorsiflexion=38),
     'kneeling': both(knee_flexion=95, ankle_dorsiflexion=-50),

@@ -116,7 +116,7 @@ def test_another_calibration_is_faded_in(user):
     other, last = exchanged_bodies(user, Calibration.nominal(1.65))
     root_m, joints_rad = (np.abs(other - same)[:, part].max() for part in (slice(3), slice(6, 99)))
     assert root_m < 0.03
-    assert joints_rad < 0.10
+    assert joints_rad < 0.08
     # In the end it is what it would be without a past.
     pipeline = Pipeline(SolverConfig(), Calibration.nominal(1.65))
     for i in range(END):

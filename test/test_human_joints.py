@@ -107,6 +107,7 @@ SIGNS = {
     'l_hip_abduction': ('l_thigh', (0, 0, -0.4), (0, 1, 0)),
     'l_hip_rotation': ('l_thigh', (0.1, 0, 0), (0, 1, 0)),
     'l_knee_flexion': ('l_shin', (0, 0, -0.4), (-1, 0, 0)),
+    'l_knee_rotation': ('l_shin', (0.1, 0, 0), (0, 1, 0)),
     'l_ankle_dorsiflexion': ('l_ankle', (0.2, 0, 0), (0, 0, 1)),
     'l_ankle_inversion': ('l_ankle', (0, -0.1, 0), (0, 0, 1)),
 }

@@ -36,7 +36,7 @@ ARMS = ('clavicle', 'upper_arm', 'forearm', 'wrist', 'gripper')
 LEGS = ('thigh', 'shin', 'ankle', 'sole', 'toe')
 
 
-@pytest.mark.parametrize(('model', 'joints'), [('full', 41), ('upper', 29)])
+@pytest.mark.parametrize(('model', 'joints'), [('full', 43), ('upper', 29)])
 def test_pinocchio_and_yourdfpy_read_the_same_joints_and_links(model: str, joints: int) -> None:
     urdf = human_urdf(Proportions.from_height(1.75), model)
     body, robot = Body(urdf), yourdfpy.URDF.load(io.StringIO(urdf))

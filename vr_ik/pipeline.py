@@ -236,6 +236,8 @@ class Pipeline:
         except Exception:  # it may be a plug-in's mistake for which it is exchanged
             return
         self._easing.take_over(before._easing)
+        if not np.array_equal(self._wanted_q, before._wanted_q):
+            self._wanted_q = self._at_rest(self._wanted_q).q
         self._easing.begin(self._wanted_q, before._wanted_q, QUICK)
 
     def _stand_in(self, seconds: float) -> None:

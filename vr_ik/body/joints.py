@@ -126,8 +126,12 @@ JOINTS: dict[str, tuple[JointSpec, ...]] = {
         JointSpec('hip_rotation', _UP, (-55.0, 75.0), 15.0, 120.0),
     ),
     # T1: 0 to 155; AA: 0 to 135 and 10 beyond straight, which is left out: no device could tell
-    # it from as much bending. Sitting on the heels takes 155 to 160.
-    'shin': (JointSpec('knee_flexion', _LEFT, (0.0, 160.0), 20.0, 300.0),),
+    # it from as much bending. Sitting on the heels takes 155 to 160. KA: the bent knee turns 40
+    # outward and 30 inward.
+    'shin': (
+        JointSpec('knee_flexion', _LEFT, (0.0, 160.0), 20.0, 300.0),
+        JointSpec('knee_rotation', _UP, (-30.0, 40.0), 15.0, 60.0),
+    ),
     # AA: 20 up, 50 down; 35 in, 15 out. A loaded squat bends up to 40, sitting on the heels
     # down to 65.
     'ankle': (

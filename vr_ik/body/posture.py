@@ -14,6 +14,7 @@
 
 """The natural posture that joints return to where no device says otherwise."""
 
+from collections.abc import Mapping
 import math
 
 import numpy as np
@@ -52,12 +53,27 @@ _STIFFNESS = {
     'wrist': 20.0,
     'wrist_deviation': 90.0,
     'hip_rotation': 3.0,
+    'knee_rotation': 20.0,
     'ankle': 5.0,
-    'ankle_inversion': 50.0,
+    'ankle_inversion': 10.0,
 }
-# For so long [s] the body stays as it is where devices leave it free: joints have inertia, and an
-# elbow that only the posture places would jump about with every tremor of a nearly straight arm.
-_PERSISTENCE_S = 0.02
+# How much a joint stays as it was just now where devices leave it free, times seconds, in the unit
+# of its stiffness: what moves a whole limb is slow, what turns a hand is not. An elbow that only
+# the posture places would else jump about with every tremor of a nearly straight arm.
+_DRAG_S = {
+    'lumbar': 5.0,
+    'thorax': 5.0,
+    'neck': 1.0,
+    'head': 1.0,
+    'clavicle': 5.0,
+    'shoulder': 0.3,
+    'elbow': 0.5,
+    'forearm': 0.02,
+    'wrist': 0.02,
+    'hip': 0.3,
+    'knee': 0.3,
+    'ankle': 0.3,
+}
 _SPINE = ('lumbar', 'thorax')
 _SPINE_STIFFNESS = {'natural': 1.0, 'stiff': 10.0, 'rigid': 1e4}
 
@@ -77,6 +93,7 @@ class PosturePull:
         self._first_q = solver.model.first_q
         self._rest = rest_posture(solver.model)
         self._weights = weight * joint_stiffness(solver.model, spine)
+        self._drag = weight * _by_joint(_DRAG_S, solver.model)
         self.to_rest()
 
     def to_rest(self) -> None:
@@ -86,11 +103,9 @@ class PosturePull:
 
     def from_pose(self, q: Array, seconds: float) -> None:
         """Pull to it from a pose so many seconds ago, by the same share in the same time."""
-        inertia = _PERSISTENCE_S / max(seconds, 1e-4)
-        before = q[self._first_q :]
         _pull(
-            inertia,
-            before,
+            q[self._first_q :],
+            self._drag / max(seconds, 1e-4),
             self._rest,
             self._weights,
             self._solver.posture,
@@ -100,8 +115,8 @@ class PosturePull:
 
 @kernel
 def _pull(
-    inertia: float,
     before: Array,
+    drag: Array,
     rest: Array,
     stiffness: Array,
     posture: Array,
@@ -109,8 +124,9 @@ def _pull(
 ) -> None:
     """Write rest positions between a pose and the posture, and the pull to both together."""
     for j in range(rest.shape[0]):
-        posture[j] = before[j] + (rest[j] - before[j]) / (1.0 + inertia)
-        posture_weights[j] = (1.0 + inertia) * stiffness[j]
+        posture_weights[j] = stiffness[j] + drag[j]
+        # Written as a step from the pose, so that what is at rest stays there to the last bit.
+        posture[j] = before[j] + (rest[j] - before[j]) * stiffness[j] / posture_weights[j]
 
 
 def start_postures(model: RobotModel) -> list[Array]:
@@ -127,14 +143,16 @@ def start_postures(model: RobotModel) -> list[Array]:
 
 def joint_stiffness(model: RobotModel, spine: str = 'natural') -> Array:
     """Return the relative stiffness of every joint of the human model."""
-    stiffness = np.array([_joint_stiffness(_pair(name)) for name in model.joint_names])
+    stiffness = _by_joint(_STIFFNESS, model)
     of_spine = [name.split('_')[0] in _SPINE for name in model.joint_names]
     stiffness[of_spine] *= _SPINE_STIFFNESS[spine]
     return stiffness
 
 
-def _joint_stiffness(name: str) -> float:
-    return _STIFFNESS.get(name, _STIFFNESS.get(name.split('_')[0], 1.0))
+def _by_joint(table: Mapping[str, float], model: RobotModel) -> Array:
+    """Return a table's value for every joint: its own, that of its part of the body, or 1."""
+    pairs = [_pair(name) for name in model.joint_names]
+    return np.array([table.get(pair, table.get(pair.split('_')[0], 1.0)) for pair in pairs])
 
 
 def _pair(joint: str) -> str:
