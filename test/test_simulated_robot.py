@@ -30,6 +30,7 @@ from vr_ik.nodes import qos
 from vr_ik.simulation.controllers import CommandError, Controller, TrajectoryPoint
 from vr_ik.simulation.robot import SimulatedRobot, STEP_S
 from vr_ik.simulation.robot_config import DEFAULT_URDF, RobotConfig
+from vr_ik.teleop.braking import braking_points, BrakingPoint
 
 ROBOTS = ('panda', 'ur5_robot', 'ur10_robot', 'kinova', 'xarm7', 'baxter', 'talos_reduced')
 PANDA_READY = dict(zip('1234567', (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785), strict=True))
@@ -78,11 +79,78 @@ def test_joints_of_a_trajectory_may_be_in_any_order():
 
 def test_points_that_are_over_are_left_out():
     controller = Controller(('j',), np.zeros(1))
-    points = [TrajectoryPoint(0.1, [5.0]), TrajectoryPoint(2.0, [1.0])]
+    points = [
+        TrajectoryPoint(0.1, [9.0]),
+        TrajectoryPoint(0.5, [5.0]),
+        TrajectoryPoint(2.0, [2.0]),
+    ]
     controller.follow(1.0, ['j'], points, 0.0)
-    assert at(controller, 1.5)[0][0] == pytest.approx(0.5)
+    assert at(controller, 1.5)[0][0] == pytest.approx(3.0)
     controller.follow(1.5, ['j'], [TrajectoryPoint(0.1, [9.0])], 0.0)
-    assert at(controller, 3.0)[0][0] == pytest.approx(0.5)
+    assert at(controller, 3.0)[0][0] == pytest.approx(3.0)
+
+
+def test_points_of_this_moment_and_before_lead_the_way_by_themselves():
+    """As the real controller samples: from its points, once their time has come."""
+    controller = Controller(('j',), np.zeros(1))
+    points = [TrajectoryPoint(0.0, [5.0]), TrajectoryPoint(1.0, [6.0])]
+    controller.follow(1.0, ['j'], points, 1.0)
+    assert at(controller, 1.5)[0][0] == pytest.approx(5.5)
+
+
+def test_a_trajectory_may_begin_where_the_joints_are_measured():
+    controller = Controller(('j',), np.zeros(1))
+    measured = np.array([0.5]), np.array([1.0])
+    controller.follow(0.0, ['j'], [TrajectoryPoint(1.0, [2.0], [0.0])], 0.0, measured)
+    np.testing.assert_allclose(at(controller, 1e-9), measured, atol=1e-6)
+    assert at(controller, 1.0)[0][0] == pytest.approx(2.0)
+
+
+def farthest_behind(
+    measured: bool, feedforward: bool, rate_hz: float = 250.0, horizon_s: float = 0.02
+) -> float:
+    """Return how far a joint is behind at most [rad] that swings by 0.4 rad, at 0.6 rad/s.
+
+    Its commands come as from teleop_node, its drive is a position loop of 20 Hz.
+    """
+    controller, q, velocity, behind = Controller(('j',), np.zeros(1)), 0.0, 0.0, 0.0
+
+    def place(time_s: float) -> float:
+        eased = min(time_s, 1.0) ** 2 * (3.0 - 2.0 * min(time_s, 1.0))
+        return float(0.4 * eased * np.sin(1.5 * time_s))
+
+    def wanted(time_s: float) -> tuple[np.ndarray, np.ndarray]:
+        slope = (place(time_s + 1e-6) - place(time_s)) / 1e-6
+        return np.array([place(time_s)]), np.array([slope])
+
+    sent = -1
+    for i in range(3000):
+        time_s = i * STEP_S
+        if int(time_s * rate_hz + 1e-6) > sent:
+            sent += 1
+            point = wanted(time_s + horizon_s)
+            way = [BrakingPoint(0.0, *point), *braking_points(*point, np.array([8.0]))]
+            points = [
+                TrajectoryPoint(horizon_s + p.seconds, p.q.tolist(), p.velocity.tolist())
+                for p in way
+            ]
+            state = (np.array([q]), np.array([velocity])) if measured else None
+            controller.follow(time_s, ['j'], points, time_s, state)
+        controller.update(time_s + STEP_S)
+        velocity = 2.0 * np.pi * 20.0 * (controller.q[0] - q)
+        velocity += controller.velocity[0] if feedforward else 0.0
+        q += STEP_S * velocity
+        behind = max(behind, abs(place(time_s + STEP_S) - q))
+    return behind
+
+
+def test_a_stream_of_commands_is_followed_from_the_measured_state_as_far_as_docs_say():
+    """The well-known trouble of streaming to joint_trajectory_controller, and what helps."""
+    assert farthest_behind(measured=False, feedforward=False) < 0.005
+    assert farthest_behind(measured=True, feedforward=True) < 0.004
+    assert 0.04 < farthest_behind(measured=True, feedforward=False) < 0.06
+    assert farthest_behind(True, False, rate_hz=100.0) < 0.015
+    assert farthest_behind(True, False, rate_hz=50.0, horizon_s=0.03) < 0.015
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ class SimulatedRobotNode(Node):
         super().__init__(NAME)
         config = BoundConfig(self, RobotConfig).value
         urdf_text = read_description(config.urdf)
+        self._open_loop = config.open_loop_control
         self._robot = SimulatedRobot(urdf_text, config.initial_positions())
         joints_of = config.joints_of() or {'controller': self._robot.model.joint_names}
         self._q, self._velocity = self._robot.q, 0.0 * self._robot.q
@@ -74,7 +75,7 @@ class SimulatedRobotNode(Node):
         self.create_subscription(
             JointTrajectory,
             f'{name}/joint_trajectory',
-            partial(self._on_trajectory, controller),
+            partial(self._on_trajectory, controller, places),
             qos.COMMAND_QOS,
         )
         self.create_subscription(
@@ -101,7 +102,9 @@ class SimulatedRobotNode(Node):
         stamp_ns = self.get_clock().now().nanoseconds
         self._states.publish(self._encoder.encode(stamp_ns, self._robot.q, self._robot.velocity))
 
-    def _on_trajectory(self, controller: Controller, message: JointTrajectory) -> None:
+    def _on_trajectory(
+        self, controller: Controller, places: list[int], message: JointTrajectory
+    ) -> None:
         now_s = self._robot.time_s
         stamp_ns = stamp_in_ns(message.header.stamp)
         ahead_s = (stamp_ns - self.get_clock().now().nanoseconds) * 1e-9 if stamp_ns else 0.0
@@ -113,8 +116,11 @@ class SimulatedRobotNode(Node):
             )
             for point in message.points
         ]
+        measured = None
+        if not self._open_loop:
+            measured = self._robot.q[places], self._robot.velocity[places]
         try:
-            controller.follow(now_s, message.joint_names, points, now_s + ahead_s)
+            controller.follow(now_s, message.joint_names, points, now_s + ahead_s, measured)
         except VrIkError as error:
             self._refuse(error)
 

@@ -49,7 +49,8 @@ class _Knot:
 class Controller:
     """Moves some joints on trajectories, as joint_trajectory_controller does, or right away.
 
-    A new trajectory takes over from where the old one is at that moment: nothing jumps.
+    A new trajectory takes over from where the old one is at that moment, or, as is the real one's
+    default, from where the joints are measured.
     """
 
     joints: tuple[str, ...]
@@ -74,10 +75,13 @@ class Controller:
         joints: Sequence[str],
         points: Sequence[TrajectoryPoint],
         start_s: float,
+        measured: tuple[Array, Array] | None = None,
     ) -> None:
         """Follow a trajectory that begins at a time of the same clock as `now_s`.
 
-        Points that are over already are left out; no points at all: stay where you are.
+        The way to its first point begins where the joints are `measured`, positions and
+        velocities, or else where they shall be now. What is over already is left out, as is the
+        way to a first point of this moment; no points at all: stay where you are.
         """
         if set(joints) != set(self.joints) or len(joints) != len(self.joints):
             wanted = ', '.join(self.joints)
@@ -88,11 +92,10 @@ class Controller:
         if times != sorted(set(times)):
             raise CommandError('The points of a trajectory must be in the order of time.')
         self.update(now_s)
-        self._knots = [
-            _Knot(now_s, self.q, self.velocity),
-            *(knot for knot in knots if knot.time_s > now_s),
-        ]
-        if len(self._knots) == 1:
+        start = _Knot(now_s, *((self.q, self.velocity) if measured is None else measured))
+        over = [knot for knot in knots if knot.time_s <= now_s]
+        self._knots = [over[-1] if over else start, *knots[len(over) :]]
+        if len(knots) == len(over):
             self.velocity = np.zeros(len(self.joints))
             self._knots = []
 

@@ -39,6 +39,12 @@ class RobotConfig(Config):
     initial: str = param(
         '', "Joints that do not start at 0 [rad or m]: 'joint2=-0.8, joint4=-2'.", read_only=True
     )
+    open_loop_control: bool = param(
+        False,
+        'New trajectories begin where the old one is; false, as in joint_trajectory_controller: '
+        'where the joints are measured.',
+        read_only=True,
+    )
     rate_hz: float = param(
         250.0, 'Joint states published.', '1/s', minimum=1.0, maximum=500.0, read_only=True
     )
