@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from vr_ik.body.heading import Heading, LEVEL, level_direction
 from vr_ik.body.heading_by_cases import HeadingByCases
 from vr_ik.body.mounts import device_mounts
+from vr_ik.body.planting import Planting
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.model import RobotModel
@@ -90,16 +91,19 @@ class StandIns:
             for role in ('hmd', 'l_controller', 'r_controller')
         )
         self._heading = _HEADINGS[heading]()
+        self._planting = Planting()
         self._yaw = math.nan
 
     def reset(self) -> None:
         """Forget the past."""
         self._heading.reset()
+        self._planting.reset()
         self._yaw = math.nan
 
     def take_over(self, before: 'StandIns') -> None:
-        """Go on facing where another body has faced."""
+        """Go on facing and standing where another body has."""
         self._yaw = before._yaw
+        self._planting.take_over(before._planting)
         if type(before._heading) is type(self._heading):
             self._heading = deepcopy(before._heading)
 
@@ -125,10 +129,11 @@ class StandIns:
                 hands = devices[left], devices[right]
             self._yaw = self._heading.follow(devices[head], hands, seconds)
             head_pose = devices[head]
+        root = _NOWHERE if root is None else root
         _fill(
             self._yaw,
             head_pose,
-            _NOWHERE if root is None else root,
+            root,
             seconds,
             self._needless_by,
             confidence,
@@ -138,6 +143,7 @@ class StandIns:
             targets,
             weights,
         )
+        self._planting.plant(root, seconds, targets, weights)
 
 
 _NOWHERE = np.full(7, np.nan)
