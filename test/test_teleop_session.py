@@ -20,6 +20,7 @@ import math
 import numpy as np
 import pytest
 from robots import PACKAGE_PATHS
+from teleop_fault_support import FAULTS, mend
 from teleop_session_support import (
     FORWARD,
     moving_operator,
@@ -31,7 +32,6 @@ from teleop_session_support import (
     STOP_TICKS,
 )
 
-from vr_ik.config import replace
 from vr_ik.math.rotations import pose, rotation_from_rpy
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.retarget import Retarget
@@ -51,105 +51,6 @@ from vr_ik.types import Array
 @pytest.fixture
 def operator() -> Operator:
     return moving_operator()
-
-
-def withdraw(operator: Operator) -> TeleopCommand:
-    operator.enabled = False
-    return operator.tick()
-
-
-def lose(operator: Operator) -> TeleopCommand:
-    operator.tracked = False
-    return operator.tick()
-
-
-def jump(operator: Operator) -> TeleopCommand:
-    operator.hands[0][1, 3] += 0.07
-    return operator.tick()
-
-
-def spin(operator: Operator) -> TeleopCommand:
-    operator.hands[0][:3, :3] = np.diag([-1.0, -1.0, 1.0])
-    return operator.tick()
-
-
-def report_nan(operator: Operator) -> TeleopCommand:
-    return operator.tick(pose=np.full((4, 4), np.nan))
-
-
-def report_zero_rotation(operator: Operator) -> TeleopCommand:
-    return operator.tick(pose=np.diag([0.0, 0.0, 0.0, 1.0]))
-
-
-def lose_robot(operator: Operator) -> TeleopCommand:
-    operator.robot_known = False
-    return operator.tick()
-
-
-def report_nan_of_robot(operator: Operator) -> TeleopCommand:
-    operator.robot[2] = math.nan
-    return operator.tick()
-
-
-def age_robot(operator: Operator) -> TeleopCommand:
-    operator.robot_age_s = 0.25
-    return operator.tick()
-
-
-def take_robot_from_the_future(operator: Operator) -> TeleopCommand:
-    operator.robot_age_s = -0.25
-    return operator.tick()
-
-
-def push_robot(operator: Operator) -> TeleopCommand:
-    operator.robot[1] += 0.25
-    return operator.tick()
-
-
-def push_robot_beyond_limits(operator: Operator) -> TeleopCommand:
-    operator.robot[3] = 0.2
-    return operator.tick()
-
-
-def push_robot_a_little_beyond_limits(operator: Operator) -> TeleopCommand:
-    operator.robot[3] = -0.0698 + 0.025
-    return operator.tick()
-
-
-def set_clock_forward(operator: Operator) -> TeleopCommand:
-    operator.offset_ns += 10**9
-    return operator.tick()
-
-
-def set_clock_back(operator: Operator) -> TeleopCommand:
-    operator.offset_ns -= 10**9
-    return operator.tick()
-
-
-FAULTS: dict[Callable[[Operator], TeleopCommand], Reason] = {
-    withdraw: Reason.ENABLE_LOST,
-    lose: Reason.TRACKING_LOST,
-    jump: Reason.TRACKING_JUMP,
-    spin: Reason.TRACKING_JUMP,
-    report_nan: Reason.BAD_POSE,
-    report_zero_rotation: Reason.BAD_POSE,
-    lose_robot: Reason.ROBOT_MISSING,
-    report_nan_of_robot: Reason.ROBOT_MISSING,
-    age_robot: Reason.ROBOT_STALE,
-    take_robot_from_the_future: Reason.ROBOT_STALE,
-    push_robot: Reason.ROBOT_FAR,
-    push_robot_beyond_limits: Reason.LIMIT_VIOLATION,
-    push_robot_a_little_beyond_limits: Reason.LIMIT_VIOLATION,
-    set_clock_forward: Reason.CLOCK_JUMP,
-    set_clock_back: Reason.CLOCK_JUMP,
-}
-
-
-def mend(operator: Operator) -> None:
-    """Take every fault away, as if nothing had been."""
-    operator.enabled = operator.tracked = operator.robot_known = True
-    operator.robot_age_s = 0.0
-    operator.robot = np.array(PANDA_READY)
 
 
 @pytest.mark.parametrize('fault', FAULTS, ids=lambda fault: fault.__name__)
@@ -196,76 +97,6 @@ def test_a_clock_that_stands_stops_the_arm(operator: Operator) -> None:
     assert (command.state, command.reason) == (State.STOPPED, Reason.CLOCK_JUMP)
 
 
-@pytest.mark.parametrize('side', (-1, 1))
-def test_a_robot_at_its_limit_is_engaged_without_a_jump_and_led_away(side: int) -> None:
-    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
-    limit = float((operator.judge.lower if side < 0 else operator.judge.upper)[6])
-    operator.robot[6] = limit
-    command = operator.engage()
-    assert command.state is State.ENGAGED
-    assert command.positions is not None
-    assert command.positions[6] == pytest.approx(limit, abs=1e-4)
-    away = operator.move(STILL, np.array([0.0, 0.0, 1.0 * side]), 200).positions
-    assert away is not None
-    assert abs(away[6] - limit) > 0.3
-
-
-def test_a_robot_beyond_its_limit_is_not_engaged() -> None:
-    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
-    operator.robot[6] = operator.judge.upper[6] + 0.01
-    command = operator.engage()
-    assert (command.state, command.reason) == (State.DISENGAGED, Reason.LIMIT_VIOLATION)
-
-
-@pytest.mark.parametrize(
-    ('speed', 'engages'), ((1.0, False), (0.1, False), (0.01, True), (-1.0, False))
-)
-def test_a_robot_that_moves_is_not_engaged(speed: float, engages: bool) -> None:
-    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
-    operator.robot_age_s = 0.19
-    operator.clutches = [0.0]
-    operator.rest(50)
-    for k in range(60):
-        operator.clutches = [float(k == 59)]
-        operator.robot[2] += 0.004 * speed
-        command = operator.tick()
-    assert (command.state is State.ENGAGED) is engages
-    if not engages:
-        assert command.reason is Reason.ROBOT_MOVES
-        assert 'panda_joint3' in command.detail
-        assert operator.engage().state is State.ENGAGED, 'it rests now'
-
-
-def test_a_robot_of_which_one_state_is_known_is_not_engaged() -> None:
-    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
-    operator.robot_known = False
-    operator.clutches = [0.0]
-    operator.rest(50)
-    operator.robot_known = True
-    operator.clutches = [1.0]
-    assert operator.tick().reason is Reason.ROBOT_MOVES
-
-
-@pytest.mark.parametrize('head', (None, np.full((4, 4), np.nan)))
-def test_without_a_head_the_automatic_yaw_engages_nobody(head: Array | None) -> None:
-    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
-    operator.head = head
-    command = operator.engage()
-    assert (command.state, command.reason) == (State.DISENGAGED, Reason.HEAD_LOST)
-    assert PANDA.head_frame in command.detail
-    operator.head = np.eye(4)
-    assert operator.engage().state is State.ENGAGED
-    operator.head = head
-    assert operator.rest(20).state is State.ENGAGED, 'it is for the press alone'
-
-
-def test_with_a_fixed_yaw_no_head_is_needed() -> None:
-    config = replace(PANDA, {'operator_yaw': 'fixed'})
-    operator = Operator(config, robot_text('panda'), PANDA_READY)
-    operator.head = None
-    assert operator.engage().state is State.ENGAGED
-
-
 def test_a_pause_commands_nothing_more(operator: Operator) -> None:
     command = operator.tick(0.3)
     assert (command.state, command.reason) == (State.STOPPED, Reason.PAUSED)
@@ -297,28 +128,6 @@ def test_with_one_clock_alone_its_jumps_stop_the_arm_too(jump_ns: int, reason: R
     assert command.publish is (reason is Reason.CLOCK_JUMP)
 
 
-@pytest.mark.parametrize('fault', [f for f in FAULTS if FAULTS[f] is not Reason.ROBOT_FAR])
-def test_what_stops_an_arm_refuses_it_as_well(fault) -> None:
-    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
-    operator.clutches = [0.0]
-    operator.rest(5)
-    operator.clutches = [1.0]
-    command = fault(operator)
-    expected = FAULTS[fault]
-    expected = Reason.NOT_ENABLED if expected is Reason.ENABLE_LOST else expected
-    assert (command.state, command.reason) == (State.DISENGAGED, expected)
-    assert not command.publish
-    mend(operator)
-    assert operator.rest(30).state is State.DISENGAGED, 'the press was refused for good'
-    assert operator.engage().state is State.ENGAGED
-
-
-def test_a_clutch_that_is_held_at_the_start_moves_nothing() -> None:
-    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
-    operator.clutches = [1.0]
-    assert operator.move(FORWARD, STILL, 50).state is State.DISENGAGED
-
-
 def test_released_arm_comes_to_rest_and_holds_and_goes_on_from_there(operator: Operator) -> None:
     operator.clutches = [0.0]
     command = operator.move(FORWARD, STILL, STOP_TICKS)
@@ -340,13 +149,6 @@ def test_untracked_hand_is_no_fault_while_the_arm_holds(operator: Operator) -> N
     operator.clutches = [1.0]
     command = operator.tick()
     assert (command.state, command.reason) == (State.HOLDING, Reason.TRACKING_LOST)
-
-
-def test_without_the_enable_rule_none_is_needed() -> None:
-    config = replace(PANDA, {'require_enable': False})
-    operator = Operator(config, robot_text('panda'), PANDA_READY)
-    operator.enabled = False
-    assert operator.engage().state is State.ENGAGED
 
 
 @pytest.mark.parametrize(('pace', 'stops'), ((0.0, True), (0.7, True), (1.3, True), (0.99, False)))
