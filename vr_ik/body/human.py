@@ -18,7 +18,7 @@ The human model as a URDF, scaled to a body.
 At q = 0 the body stands with hanging arms and thumbs forward, all links parallel to the world
 (x forward, y left, z up) and base_link, the root, in the middle between the hip joints. Joint
 axes, signs and limits are in joints.py, the shoulder's in shoulder.py, the places of links in
-skeleton.py. `full` has 41 joints, `upper` (no legs) 29.
+skeleton.py. `full` has 43 joints, `upper` (no legs) 29.
 """
 
 import math
