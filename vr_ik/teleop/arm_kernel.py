@@ -190,10 +190,11 @@ def _follow(
     wishes: Array,
     targets: Array,
     reports: Array,
+    memories: Array,
     seconds: float,
 ) -> bool:
     """Write the velocities of arms that follow, and of the others, which come to rest."""
-    if not write_wishes(arm, w, state, moves, wishes, targets, reports, seconds):
+    if not write_wishes(arm, w, state, moves, wishes, targets, reports, memories, seconds):
         return False
     _write_box(arm, w, state, 1.0 / STOP_SLOPE, seconds)
     for j in range(state.shape[1]):
@@ -289,6 +290,7 @@ def step(
     wishes: Array,
     targets: Array,
     reports: Array,
+    memories: Array,
     seconds: float,
 ) -> bool:
     """Move the state on by one tick and write the reports; False: it came to a stop by failure.
@@ -321,7 +323,7 @@ def step(
         if followed:
             if left < seconds:
                 write_frames(arm, w, state[Q], arms)
-            well = _follow(arm, w, state, bases, moves, wishes, targets, reports, left)
+            well = _follow(arm, w, state, bases, moves, wishes, targets, reports, memories, left)
         if not followed or not well:
             _stop(arm, w, state, left)
         _integrate(arm, w, state, left)

@@ -37,13 +37,17 @@ from vr_ik.teleop.arm_work import (
     Q,
     REPORT,
     REST,
+    RETURNS_TO,
     ROTATION_ERROR,
     row_count,
     SINGULARITY,
     STATE,
+    STEPS,
+    STILL_S,
     STOP_AGE,
     STOP_FROM,
     STOP_LENGTH,
+    TRAIL,
     TWIST,
     UPPER,
     V,
@@ -53,6 +57,7 @@ from vr_ik.teleop.arm_work import (
 )
 from vr_ik.teleop.collision import no_collisions, read_collisions
 from vr_ik.teleop.config import TeleopConfig
+from vr_ik.teleop.elbows import find_elbows
 from vr_ik.types import Array
 
 _NO_PLACEMENT = Placement(NO_BODY, np.eye(4))
@@ -83,6 +88,7 @@ class ArmStep:
             self.collisions = self.collisions.without_pairs()
         self._kernel_arm = _kernel_arm(config, self)
         arms, n = config.arms, len(self.joint_names)
+        self._elbows = find_elbows(self.arm.model, self.arm.tips)
         self._moves = self.arm.moves.astype(np.int64)
         self._rows = row_count(
             arms,
@@ -108,6 +114,7 @@ class ArmStep:
         self.wishes = np.zeros((arms, WISH))
         self.targets = np.tile(np.eye(4), (arms, 1, 1))
         self._reports = np.zeros((arms, REPORT))
+        self._memories = np.zeros((arms, 1 + TRAIL, n + 12))
         self.q, self.v = self._state[Q], self._state[V]
         """Positions [rad or m] and velocities of the joints at the last tick."""
         self.reset(self.arm.model.neutral())
@@ -121,17 +128,24 @@ class ArmStep:
         """Be at rest at a configuration, within the URDF's limits: the posture from now on.
 
         A joint that begins within the margin of a limit does not jump out of it, and may not go
-        farther in.
+        farther in. An elbow stays on the side that it begins on.
         """
         model, joints = self.arm.model, self._kernel_arm.joints
         self._state[:] = 0.0
         self._bases[:] = -np.inf
         self.q[:] = np.clip(q, model.lower, model.upper)
-        joints[:, LOWER] = np.minimum(self.arm.lower, self.q)
-        joints[:, UPPER] = np.maximum(self.arm.upper, self.q)
+        lower, upper = self.arm.lower.copy(), self.arm.upper.copy()
+        for elbow in self._elbows:
+            j = elbow.joint
+            lower[j], upper[j] = elbow.side(self.q[j], lower[j], upper[j])
+        joints[:, LOWER] = np.minimum(lower, self.q)
+        joints[:, UPPER] = np.maximum(upper, self.q)
         joints[:, REST] = np.clip(self.q, self.arm.lower, self.arm.upper)
         self.wishes[:, FOLLOWING] = 0.0
         self._step(0.0)
+        for memory, report in zip(self._memories, self._reports, strict=True):
+            memory[0, [RETURNS_TO, STILL_S, STEPS]] = NOTHING, 0.0, 1.0
+            memory[1] = np.concatenate((self.q, report[POSE:TWIST]))
 
     def halt(self) -> None:
         """Be at rest where the joints are: nobody has followed the command for long."""
@@ -196,6 +210,10 @@ class ArmStep:
         row = float(self._reports[arm, GUARDED])
         return None if row == NOTHING else int(row)
 
+    def goes_back(self, arm: int) -> bool:
+        """Tell whether an arm was stuck and goes back to where it can follow again."""
+        return bool(self._memories[arm, 0, RETURNS_TO] != NOTHING)
+
     def singularity(self, arm: int) -> float:
         """Return the Jacobian's smallest singular value when the arm was last led."""
         return float(self._reports[arm, SINGULARITY])
@@ -212,6 +230,7 @@ class ArmStep:
                 self.wishes,
                 self.targets,
                 self._reports,
+                self._memories,
                 seconds,
             )
         )

@@ -29,6 +29,7 @@ from vr_ik.kinematics.kernels import compose
 from vr_ik.kinematics.objective import write_rotation_error
 from vr_ik.kinematics.tree import Ints
 from vr_ik.solvers.box_step import factorize, solve_factored
+from vr_ik.teleop.arm_recall import goes_back, lay_step
 from vr_ik.teleop.arm_rows import add_motion
 from vr_ik.teleop.arm_work import (
     ACCELERATION,
@@ -36,11 +37,14 @@ from vr_ik.teleop.arm_work import (
     ELBOW,
     ELBOW_GAIN,
     FOLLOWING,
+    LEVER_M,
     NO_BODY,
+    NOTHING,
     POSITION_ERROR,
     POSTURE_GAIN,
     Q,
     REST,
+    RETURNS_TO,
     ROTATION_ERROR,
     SINGULARITY,
     V,
@@ -49,8 +53,6 @@ from vr_ik.teleop.arm_work import (
 )
 from vr_ik.types import Array
 
-# A radian of the tip's turn counts as much as this many metres of its way.
-_LEVER_M = 0.3
 # Rate at which what is left of the error is made up for [1/s], and near singularities, where a
 # stretched arm would swing.
 _GAIN = 60.0
@@ -89,7 +91,7 @@ def _coast(w: Work, state: Array, a: int, seconds: float) -> None:
     for i in range(6):
         for j in range(state.shape[1]):
             error[i] -= 0.5 * seconds * w.jacobian[6 * a + i, j] * state[V, j]
-        lever = 1.0 if i < 3 else _LEVER_M
+        lever = 1.0 if i < 3 else LEVER_M
         total += (lever * error[i]) ** 2
     if total > _FAR_M * _FAR_M:
         shrink = _FAR_M / math.sqrt(total)
@@ -102,7 +104,7 @@ def _add_normal(w: Work, a: int) -> None:
     """Add an arm's J^T W J to the matrix (lower triangle) and J^T W e to the right-hand side."""
     n = w.rhs.shape[0]
     for i in range(6):
-        weight = 1.0 if i < 3 else _LEVER_M * _LEVER_M
+        weight = 1.0 if i < 3 else LEVER_M * LEVER_M
         row = w.jacobian[6 * a + i]
         for j in range(n):
             scaled = weight * row[j]
@@ -127,7 +129,7 @@ def _write_gram(w: Work, a: int, moves: Ints) -> int:
                 total = 0.0
                 for j in range(n):
                     total += block[i, j] * block[k, j]
-                levers = (1.0 if i < 3 else _LEVER_M) * (1.0 if k < 3 else _LEVER_M)
+                levers = (1.0 if i < 3 else LEVER_M) * (1.0 if k < 3 else LEVER_M)
                 gram[i, k] = levers * total
         return 6
     i = 0
@@ -140,7 +142,7 @@ def _write_gram(w: Work, a: int, moves: Ints) -> int:
                 continue
             total = 0.0
             for r in range(6):
-                weight = 1.0 if r < 3 else _LEVER_M * _LEVER_M
+                weight = 1.0 if r < 3 else LEVER_M * LEVER_M
                 total += weight * block[r, j] * block[r, other]
             gram[i, k] = total
             k += 1
@@ -248,6 +250,7 @@ def write_wishes(
     wishes: Array,
     targets: Array,
     reports: Array,
+    memories: Array,
     seconds: float,
 ) -> bool:
     """Write matrix, damping and right-hand side of the tick's quadratic model; False: it failed.
@@ -259,6 +262,7 @@ def write_wishes(
     for j in range(n):
         w.rhs[j] = 0.0
         w.held[j] = 0.0
+        w.damping[j] = 0.0
         w.null[j] = arm.settings[POSTURE_GAIN] * (arm.joints[j, REST] - state[Q, j])
         for k in range(j + 1):
             w.matrix[j, k] = 0.0
@@ -267,13 +271,20 @@ def write_wishes(
         reports[a, SINGULARITY] = _smallest_singular(w, _write_gram(w, a, moves[a]))
         if wishes[a, FOLLOWING] > 0.0:
             write_errors(w, a, targets[a], reports[a])
+            lay_step(memories[a], state[Q], moves[a], w.tips[a])
+            if goes_back(arm, w, state[Q], moves[a], targets[a], reports[a], memories[a], seconds):
+                continue
             _coast(w, state, a, seconds)
             _add_normal(w, a)
             _add_elbow(arm, w, a, arms, wishes[a, ELBOW:])
             singularity = min(singularity, reports[a, SINGULARITY])
+        else:
+            memories[a, 0, RETURNS_TO] = NOTHING
     near = 1.0 - min(singularity / _SINGULAR, 1.0) ** 2
     for j in range(n):
-        w.damping[j] = _LEAST_DAMPING + near * _MOST_DAMPING
+        if w.damping[j] == 0.0:
+            w.null[j] = min(max(w.null[j], -_NULL_SPEED), _NULL_SPEED)
+        w.damping[j] += _LEAST_DAMPING + near * _MOST_DAMPING
         w.step[j] = w.rhs[j]
     if not factorize(arm.paths, w.matrix, w.damping, w.held, w.factor):
         return False
@@ -281,12 +292,12 @@ def write_wishes(
     gain = _GAIN - near * (_GAIN - _SINGULAR_GAIN)
     for j in range(n):
         gain = min(gain, math.sqrt(arm.joints[j, ACCELERATION] / max(abs(w.step[j]), 1e-12)))
-    _write_rhs(w, wishes, gain, seconds)
+    _write_rhs(w, wishes, memories, gain, seconds)
     return True
 
 
 @inlined_kernel
-def _write_rhs(w: Work, wishes: Array, gain: float, seconds: float) -> None:
+def _write_rhs(w: Work, wishes: Array, memories: Array, gain: float, seconds: float) -> None:
     """Write J^T W x' + mu g, where x' makes up for the error that is left at the tick's end.
 
     x' = twist + gain (error - seconds / 2 x'), with the error as if x' were zero.
@@ -296,12 +307,12 @@ def _write_rhs(w: Work, wishes: Array, gain: float, seconds: float) -> None:
     for j in range(n):
         # With all of the damping: at a singularity, where a stretched arm could bend to either
         # side, it goes back to the one it was engaged on.
-        w.rhs[j] = w.damping[j] * min(max(w.null[j], -_NULL_SPEED), _NULL_SPEED)
+        w.rhs[j] = w.damping[j] * w.null[j]
     for a in range(wishes.shape[0]):
-        if wishes[a, FOLLOWING] <= 0.0:
+        if wishes[a, FOLLOWING] <= 0.0 or memories[a, 0, RETURNS_TO] != NOTHING:
             continue
         for i in range(6):
-            weight = 1.0 if i < 3 else _LEVER_M * _LEVER_M
+            weight = 1.0 if i < 3 else LEVER_M * LEVER_M
             wish = inverse * (wishes[a, WISHED_TWIST + i] + gain * w.error[a, i])
             row = w.jacobian[6 * a + i]
             for j in range(n):

@@ -33,6 +33,13 @@ LONGEST_TICK, CLEARANCE, POSTURE_GAIN, ELBOW_GAIN, HORIZON = 0, 1, 2, 3, 4
 POSITION_ERROR, ROTATION_ERROR, SINGULARITY, POSE, TWIST, GUARDED = 0, 1, 2, 3, 15, 21
 REPORT = 22
 NOTHING = -1.0
+# An arm's memory (1 + TRAIL, n + 12). In its first row: the step of the trail that it goes back to
+# (NOTHING: it does not), whether straight (1) or along the trail (0), for how long the tip has
+# rested [s], the number of steps. Then the steps: the joints (n), the tip's pose (12).
+RETURNS_TO, STRAIGHT, STILL_S, STEPS = 0, 1, 2, 3
+TRAIL = 256
+# A radian of the tip's turn counts as much as this many metres of its way.
+LEVER_M = 0.3
 # An arm's wish: following (1 or 0), twist of the target (6), way from tip to elbow (3).
 FOLLOWING, WISHED_TWIST, ELBOW = 0, 1, 7
 WISH = 10

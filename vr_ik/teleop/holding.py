@@ -66,6 +66,8 @@ class Holding:
 
     def _find(self) -> str:
         """Return what is in the way of the joints that would go to the target."""
+        if self._step.goes_back(self._arm):
+            return 'it was stuck, and goes back to where it can follow'
         way = self._way()
         near = self._nearest(way)
         limits = self._limits(way)
