@@ -154,6 +154,25 @@ def test_a_device_that_flickers_is_left_out_and_named(every, is_left_out):
     assert bool(remark_on(frames)) == is_left_out
 
 
+def test_the_pose_in_the_middle_counts_and_restlessness_is_no_glitch():
+    """A headset that sinks by 3 cm is as high as in the middle; often elsewhere is not still."""
+    sinking = held()
+    for i, frame in enumerate(sinking):
+        frame.poses[0, 2, 3] -= 0.03 * max(0, i - 14) / 45
+    middle = held()
+    for frame in middle:
+        frame.poses[0, 2, 3] -= 0.015
+    found, expected = calibrate_held(sinking), calibrate_held(middle)
+    assert found.proportions.height == pytest.approx(expected.proportions.height, abs=2e-3)
+    assert found.mounts['hmd'].pose_link_from_device == pytest.approx(
+        expected.mounts['hmd'].pose_link_from_device, abs=4e-3
+    )
+    for i, frame in enumerate(middle):
+        frame.poses[3, 0, 3] += 0.1 * (i % 4 == 0)
+    with pytest.raises(CalibrationError, match='waist moved by 10 cm'):
+        calibrate_held(middle)
+
+
 def test_only_the_last_moment_counts():
     """Whoever has moved before, or was seen then only, stands still now."""
     still = held()
@@ -363,6 +382,11 @@ def test_who_turns_the_trunk_a_little_or_sets_a_foot_forward_is_measured(deg):
     poses = devices()
     poses['l_foot'][0, 3] += 0.05
     calibrate_standing(poses)
+    # Who stands with legs apart is turned by little, though one foot is well ahead.
+    apart = devices()
+    apart['l_foot'][:2, 3] += (0.10, 0.15)
+    apart['r_foot'][:2, 3] += (0.0, -0.15)
+    calibrate_standing(apart)
 
 
 def test_a_headset_upside_down_is_refused():
