@@ -45,7 +45,7 @@ OPERATOR = 'operator'
 LEADING = 'r_controller'
 """The device that the simulated user leads an arm with."""
 USER_HEIGHT_M = 1.75
-MOTION_STARTS_AFTER_S = 4
+MOTION_STARTS_AFTER_S = 6
 """After the start of the tracker: he enables in the first second, and should be heard."""
 
 Robot = Annotated[
