@@ -248,3 +248,14 @@ def test_numbers_that_are_none_are_a_violation(bad, where):
     assert +audit.violations
     audit.add(4_000_000, np.zeros(2), np.zeros(2))
     assert sum(audit.violations.values()) == 1, 'what follows is judged as before'
+
+
+@pytest.mark.parametrize('lost', [0, 3])
+def test_a_motion_whose_begin_was_not_heard_may_have_begun_in_the_silence(lost):
+    """On a busy machine, with ticks of 60 ms: number and stamp tell that some are missing."""
+    audit = CommandAudit(LIMITS, RATE_HZ, HORIZON_S, 0.15)
+    audit.add(0, (0.0, 0.0), (0.0, 0.0), number=0, measured=(0.0, 0.0))
+    q, v = np.array([2.0 * 0.18**2, 0.0]), np.array([4.0 * 0.18, 0.0])
+    tail = braking_points(q, v, LIMITS.acceleration)
+    audit.add(1_180_000_000, q, v, tail, number=1 + lost, measured=(0.0, 0.0))
+    assert bool(+audit.violations) is (lost == 0)

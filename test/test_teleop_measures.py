@@ -70,6 +70,11 @@ def test_a_first_command_away_from_the_robot_is_a_violation(measures) -> None:
     assert beyond(measures) == 1
 
 
+def test_with_a_state_that_was_heard_late_nothing_is_compared(measures) -> None:
+    command(measures, 1000, np.array(PANDA_READY) + 0.1)
+    assert beyond(measures) == 0
+
+
 def test_what_holds_the_arm_back_is_counted_without_its_numbers(measures) -> None:
     for text in ('engaged: all is well', 'engaged: tip cannot follow (a and b are 12 mm apart)'):
         measures.on_state(text)

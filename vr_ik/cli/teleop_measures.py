@@ -55,6 +55,7 @@ class TeleopMeasures:
         self.config = config
         self.robot = RobotModel.from_urdf(urdf_text)
         self.q_robot = self.robot.neutral()
+        self._robot_ns = 0
         self._user, self._origin_ns = user, origin_ns
         self._lock = threading.Lock()
         self._audits: dict[tuple[str, ...], CommandAudit] = {}
@@ -108,7 +109,7 @@ class TeleopMeasures:
         """Take the joints of the robot."""
         q = self.robot.configuration(dict(zip(names, positions, strict=True)))
         with self._lock:
-            self.q_robot = q
+            self.q_robot, self._robot_ns = q, stamp_ns
             self.robot_states += 1
             if self._engaged_since_s is not None:
                 self._states.append((stamp_ns, q))
@@ -132,7 +133,10 @@ class TeleopMeasures:
                 self._audits[key] = CommandAudit(
                     limits, config.rate_hz, config.horizon_s, config.longest_tick_s
                 )
-            measured = self.q_robot[[self.robot.joint_index(joint) for joint in key]]
+            # On a busy machine states are heard late: where the robot was then tells nothing.
+            measured = None
+            if abs(sent_ns - self._robot_ns) < 1e9 * self.config.longest_tick_s:
+                measured = self.q_robot[[self.robot.joint_index(joint) for joint in key]]
             self._audits[key].add(sent_ns, way[0].q, way[0].velocity, way[1:], number, measured)
 
     def on_state(self, text: str) -> None:

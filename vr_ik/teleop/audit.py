@@ -132,7 +132,8 @@ class CommandAudit:
         self._judge_point(q, v)
         silent_s = np.inf if self._last is None else (sent_ns - self._last[0]) * 1e-9
         if silent_s > self._silence_s and (self._last is not None or measured is not None):
-            self._judge_first(q, v, missed, measured)
+            # One of those that were not heard may have been the first, at any time of the silence.
+            self._judge_first(q, v, silent_s if missed else self._horizon_s, measured)
         if self._last is not None:
             self._judge_step(sent_ns, q, v, missed)
         self._judge_tail(q, v, tail)
@@ -152,9 +153,10 @@ class CommandAudit:
         """The time that commands have told beside that of their stamps, less one."""
         return self._told_s / self._true_s - 1.0 if self._true_s > 0.0 else 0.0
 
-    def _judge_first(self, q: Array, v: Array, missed: int, measured: ArrayLike | None) -> None:
-        """Judge a command that no other one led to: from rest, where the robot is."""
-        before_s = self._horizon_s + missed * self._period_s
+    def _judge_first(
+        self, q: Array, v: Array, before_s: float, measured: ArrayLike | None
+    ) -> None:
+        """Judge a command that none led to, or for so long: from rest, where the robot was."""
         share = np.abs(v) / (before_s * self._limits.acceleration)
         if (share > 1.0 + _SLACK).any():
             self._violate(ACCELERATION, f'the first command is in motion, {share.max():.3f}')
