@@ -94,6 +94,15 @@ def test_without_a_gate_every_jump_is_believed_at_once():
     assert stream.cleaner.glitches == 0
 
 
+def test_jumps_to_one_place_again_and_again_do_not_add_up():
+    """As by a reflection that is taken for the device now and then."""
+    stream = Stream()
+    stream.feed(at(0.0))
+    for i in range(1, 61):
+        target, _ = stream.feed(at(2.0) if i % 15 == 0 else at(0.0))
+        assert (target == at(0.0)).all()
+
+
 def test_random_jumping_is_never_believed():
     stream = Stream()
     stream.feed(at(0.0))
@@ -160,6 +169,32 @@ def test_a_device_that_was_let_go_begins_anew():
         stream.feed(None)
     target, confidence = stream.feed(at(0.5))
     assert (target == at(0.5)).all() and confidence == 1.0
+
+
+def test_a_place_near_by_that_lasts_is_caught_up_with_in_time():
+    """What is known of the speed does not outlive a jump, yet nobody waits for long."""
+    limits = CleanLimits(speed_m_s=5.0, turn_rad_s=50.0, glitch_hold_s=0.1, gap_hold_s=0.2)
+    stream = Stream(limits)
+    for _ in range(5):
+        stream.feed(at(0.0))
+    places = [stream.feed(at(0.8))[0][0, 3] for _ in range(40)]
+    believed = next(i for i, x in enumerate(places) if x > 0.0)
+    assert np.diff(places).max() < 0.05
+    assert places[believed + 26] == 0.8
+
+
+def test_what_was_let_go_on_the_way_is_not_caught_up_with_any_more():
+    limits = CleanLimits(speed_m_s=5.0, turn_rad_s=50.0, glitch_hold_s=0.1, gap_hold_s=0.13)
+    stream = Stream(limits)
+    for _ in range(5):
+        stream.feed(at(0.0))
+    while stream.feed(at(0.8))[0][0, 3] == 0.0:
+        pass
+    for _ in range(14):
+        _, confidence = stream.feed(None)
+    assert confidence == 0.0
+    target, _ = stream.feed(at(0.8))
+    assert (target == at(0.8)).all()
 
 
 def test_another_cleaner_goes_on_catching_up():

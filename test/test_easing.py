@@ -172,6 +172,34 @@ def test_an_offset_goes_in_time_and_no_joint_is_too_fast(user, pace):
     assert (left <= model.velocity_limits * 0.01).all()
 
 
+def test_nothing_shown_is_faster_than_joints_though_what_fits_is(user):
+    model = user.model
+    easing = Easing(model)
+    fits, shown = model.neutral(), user.q_at(START_S)
+    easing.begin(fits, shown, QUICK)
+    shown = easing.shown(fits, shown, 0.01)
+    leapt = user.q_at(START_S + 3.0)
+    after = easing.shown(leapt, shown, 0.01)
+    assert (np.abs(after - shown)[7:] <= model.velocity_limits * 0.01 + 1e-9).all()
+    assert (np.abs(leapt - shown)[7:] > model.velocity_limits * 0.01).any()
+
+
+def test_what_changes_on_the_way_does_not_undo_the_way(user):
+    """A second change adds its own offset to what is left of the first."""
+    model = user.model
+    easing = Easing(model)
+    fits, shown = model.neutral(), user.q_at(START_S)
+    easing.begin(fits, shown, CALM)
+    for _ in range(20):
+        shown = easing.shown(fits, shown, 0.01)
+    assert np.abs(shown - fits)[7:].max() > 0.3
+    changed = fits.copy()
+    changed[7 + model.joint_index('neck_axial')] += 0.02
+    easing.begin(changed, fits, CALM)
+    after = easing.shown(changed, shown, 0.01)
+    assert np.abs(after - shown)[7:].max() < CALM.joints_rad_s * 0.01 + 1e-9
+
+
 def test_a_second_try_is_eased_in(user):
     pipeline = Pipeline(SolverConfig())
     poses = user.device_poses(user.q_at(START_S), SIX)

@@ -14,11 +14,14 @@
 
 """Feet that nobody tracks stay planted, step after the body, and neither skate nor jump."""
 
+from dataclasses import replace
 import math
 
 import numpy as np
 import pytest
 
+from vr_ik.body.planting import Planting
+from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.pipeline import Pipeline
 from vr_ik.trackers.simulated_user import SimulatedUser
@@ -121,6 +124,34 @@ def test_who_starts_and_stops_and_crouches_sees_no_foot_jump(standing):
     z = [-0.4 * max(0.0, math.sin(0.9 * t)) for t in seconds(9.0)]
     ankles, _ = walk(standing, [moved(a, 0.0, b) for a, b in zip(x, z)])
     assert steps_m(ankles).max() < 0.05
+
+
+def test_feet_of_who_is_not_upright_are_not_planted():
+    """Who lies down slowly has feet where lying puts them, were it only by half a step."""
+    planting = Planting()
+    root = np.array([0.0, 0.0, 0.9, 0.0, 0.0, 0.0, 1.0])
+    weights = np.full((3, 2), 0.02)
+    lying = np.eye(4)[:, [2, 1, 0, 3]]
+    for up, expected in ((np.eye(4), 0.0), (lying, 0.1)):
+        for i in range(120):
+            targets = np.tile(up, (3, 1, 1))
+            targets[:, 0, 3] = 0.0 if i < 30 else 0.1
+            planting.plant(root, 1.0 / RATE_HZ, targets, weights)
+        assert targets[1:, 0, 3] == pytest.approx(expected, abs=5e-3)
+        planting.reset()
+
+
+@pytest.mark.parametrize('floor_m', [-0.05, 0.1])
+def test_feet_stand_on_the_floor_of_the_calibration(standing, floor_m):
+    calibration = replace(Calibration.nominal(1.75), floor_m=floor_m)
+    pipeline = Pipeline(SolverConfig(), calibration)
+    raised = moved(z=floor_m) @ standing[:3]
+    for i in range(90):
+        q = pipeline.process(TrackingFrame(1 + round(i * 1e9 / RATE_HZ), THREE, raised)).q
+    left, right = (pipeline.model.link_pose(q, f'{side}_sole')[:3, 3] for side in 'lr')
+    assert left[2] == pytest.approx(floor_m, abs=0.02)
+    assert right[2] == pytest.approx(floor_m, abs=0.02)
+    assert left[1] > right[1] + 0.1
 
 
 def test_it_is_the_same_wherever_in_the_world(standing):
