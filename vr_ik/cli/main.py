@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 
 from vr_ik import __version__
 from vr_ik.cli.calibrate import calibrate
+from vr_ik.cli.call import call
 from vr_ik.cli.convert import convert
 from vr_ik.cli.demo import demo
 from vr_ik.cli.doctor import doctor
@@ -81,6 +82,7 @@ for command in (
     teleop_demo,
     simulate_openvr,
     run,
+    call,
     solve,
     convert,
     calibrate,
