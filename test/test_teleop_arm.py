@@ -196,6 +196,22 @@ def test_no_part_enters_a_box_to_keep_out_of() -> None:
     assert nearest < 0.02, 'the arm was never near the box'
 
 
+def test_a_table_under_the_base_slows_nobody_who_goes_above_it() -> None:
+    """The capsules of a UR5's shoulder and upper arm reach into it, and turn about its normal."""
+    commands = []
+    for box in ('', '-1 -1 -0.5 1 1 0'):
+        operator = Operator(
+            TeleopConfig(tip_links=('tool0',), operator_yaw='fixed', keep_out=box),
+            robot_text('ur5_robot'),
+            (0.0, -1.8, 1.8, -1.571, -1.571, 0.0),
+        )
+        assert operator.engage().state is State.ENGAGED
+        speeds = 0.5 * np.cos(3.0 * 0.004 * np.arange(300))
+        moves = [operator.move(np.array([0.0, v, 0.0]), np.zeros(3), 1) for v in speeds]
+        commands.append(np.array([command.positions for command in moves]))
+    np.testing.assert_allclose(commands[1], commands[0], atol=1e-3)
+
+
 @pytest.mark.parametrize('side', (1.0, -1.0))
 def test_elbow_goes_to_the_side_of_the_operators_and_the_tip_stays(side: float) -> None:
     config = replace(config_of('panda_hand_tcp'), {'elbow_links': ('panda_link4',)})

@@ -130,7 +130,11 @@ def _nearer(
         turn = math.sqrt(column[3] ** 2 + column[4] ** 2 + column[5] ** 2)
         # The points have gone `way` already, by which their lever may have grown.
         speed = fastest_end(column, segment) + turn * way
-        rest += most * turn * (way + 0.5 * most * speed)
+        # A turn moves them at right angles to its axis alone, however far it goes.
+        x = normal[1] * column[5] - normal[2] * column[4]
+        y = normal[2] * column[3] - normal[0] * column[5]
+        z = normal[0] * column[4] - normal[1] * column[3]
+        rest += most * math.sqrt(x * x + y * y + z * z) * (way + 0.5 * most * speed)
         way += most * speed
         body = body_ints[body, PARENT]
     return max(at_start, at_end) + rest
