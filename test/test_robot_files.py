@@ -75,7 +75,7 @@ def test_the_controllers_of_both_nodes_fit_together(robot: HandFollowing):
 
 def test_the_initial_posture_is_one_of_the_robot(robot: HandFollowing):
     start = robot.robot.configuration(robot.simulated.initial_positions())
-    np.testing.assert_array_equal(start, robot.robot.clamp(start))
+    np.testing.assert_array_equal(start, robot.robot.posture(robot.simulated.initial_positions()))
 
 
 def test_the_robot_follows_a_recorded_hand_within_its_limits(robot: HandFollowing, request):

@@ -204,6 +204,8 @@ def test_a_robot_at_rest_stays_where_it_is():
 def test_bad_parameters_are_named():
     with pytest.raises(ConfigError, match='initial'):
         RobotConfig(initial='joint1=left')
+    with pytest.raises(ConfigError, match="'panda_joint4' goes from -3.0718 to -0.0698, not to 1"):
+        SimulatedRobot(read_description(DEFAULT_URDF), READY | {'panda_joint4': 1.0})
     with pytest.raises(ConfigError, match='controllers'):
         RobotConfig(controllers='arm')
     with pytest.raises(ConfigError, match="'b' must be in it once"):

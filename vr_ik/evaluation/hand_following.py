@@ -215,7 +215,7 @@ class _Run:
         self._origin_ns = start_ns - round(1e9 * path.times_s[0])
         self._enabled = True
         robot = following.robot
-        start = robot.configuration(following.simulated.initial_positions())
+        start = robot.posture(following.simulated.initial_positions())
         self._positions = dict(zip(robot.joint_names, start.tolist(), strict=True))
         config = following.config
         self.audit = CommandAudit(

@@ -20,13 +20,15 @@ from pathlib import Path
 
 import numpy as np
 
-from vr_ik.errors import UnknownNameError, VrIkError
+from vr_ik.errors import ConfigError, UnknownNameError, VrIkError
 from vr_ik.kinematics import kernels, tangent
 from vr_ik.kinematics.tasks import cost_derivatives, PackedTasks
 from vr_ik.kinematics.tree import build_tree, Placement, Tree
 from vr_ik.kinematics.urdf import Joint, read_urdf, Urdf
 from vr_ik.math.rotations import quaternion_from_matrix
 from vr_ik.types import Array, Task
+
+_ROUNDED = 1e-3
 
 
 class RobotModel:
@@ -118,6 +120,18 @@ class RobotModel:
             q[:3] = root[:3, 3]
             q[3:7] = quaternion_from_matrix(root[:3, :3])
         return q
+
+    def posture(self, joints: dict[str, float]) -> Array:
+        """Return neutral with the named joints [rad or m] set, which have to be within limits."""
+        q = self.configuration(joints)
+        within = self.clamp(q)
+        for joint, value in joints.items():
+            i = self.joint_index(joint)
+            # A little beyond is a rounded limit.
+            if not abs(within[self.first_q + i] - value) <= _ROUNDED:
+                limits = f'{self.lower[i]:g} to {self.upper[i]:g}'
+                raise ConfigError(f"The joint '{joint}' goes from {limits}, not to {value:g}.")
+        return within
 
     def link_poses(self, q: Array) -> Array:
         """Return pose_world_from_link of every link, (n_links, 4, 4)."""

@@ -71,7 +71,7 @@ class Driving:
         self.output: Output
         self.grippers: Grippers | None = None
         if config.output == 'joint_states':
-            start = robot.clamp(robot.configuration(config.initial_positions()))
+            start = robot.posture(config.initial_positions())
             self.output = self.simulated = SimulatedStates(node, robot.joint_names, start)
         else:
             self.grippers = Grippers(node, config)

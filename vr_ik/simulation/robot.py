@@ -67,7 +67,7 @@ class SimulatedRobot:
         # A joint that follows another has no limit but that one's.
         self._speeds = np.full(len(self._from_joints), np.inf)
         self._speeds[self._addresses] = self.model.velocity_limits
-        q = self.model.clamp(self.model.configuration(initial or {}))
+        q = self.model.posture(initial or {})
         self._data.qpos[:] = self._from_joints @ q + self._offsets
         mujoco.mj_forward(self._robot, self._data)
         self.time_s = 0.0
