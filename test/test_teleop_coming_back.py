@@ -18,10 +18,12 @@ import math
 
 import numpy as np
 import pytest
-from robots import urdf_path
+from robots import PACKAGE_PATHS, urdf_path
+from teleop_session_support import PANDA, robot_text
 
 from vr_ik.cli.robot_files import robot_file, robot_names
 from vr_ik.config_file import load_config
+from vr_ik.evaluation.within_reach import Wanted, within_reach
 from vr_ik.io.packages import read_description, share_folders
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import exp_rotation
@@ -31,6 +33,7 @@ from vr_ik.teleop.elbows import Elbow, find_elbows
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.types import Array
 
+PANDA_BENT = (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785)
 TICK_S, SPEED, TURN, WAYS = 0.004, 0.5, 1.0, 30
 # What an arm that was stuck takes to come back, at most.
 PATIENCE_S = 20.0
@@ -82,6 +85,14 @@ class Led:
                 break
 
 
+def straight_way(seed: int, turned: float) -> tuple[Array, Array]:
+    """Return a way somewhere [m], and the turn on it [rad]."""
+    rng = np.random.default_rng(seed)
+    way, turn = rng.normal(size=3), rng.normal(size=3)
+    turn *= turned / np.linalg.norm(turn)
+    return way * rng.uniform(0.3, 1.0) / np.linalg.norm(way), turn
+
+
 @pytest.mark.parametrize('name', robot_names())
 def test_an_arm_led_out_of_reach_and_back_the_same_way_comes_back(name: str) -> None:
     led = Led(name)
@@ -89,15 +100,29 @@ def test_an_arm_led_out_of_reach_and_back_the_same_way_comes_back(name: str) -> 
     sides = led.side()
     assert len(sides) == led.arms
     for seed in range(WAYS):
-        rng = np.random.default_rng(seed)
-        way, turn = rng.normal(size=3), rng.normal(size=3)
-        turn *= (seed + 1) % 2 * TURN / np.linalg.norm(turn)
-        way *= rng.uniform(0.3, 1.0) / np.linalg.norm(way)
+        way, turn = straight_way(seed, (seed + 1) % 2 * TURN)
         led.out_and_back(seed % led.arms, way, turn)
         error_m, error_rad = led.arm.errors(seed % led.arms)
         assert error_m < 3e-3 and error_rad < 0.01, (seed, error_m, error_rad)
         assert led.side() == sides
     assert led.most > 0.3, 'it was never out of reach'
+
+
+@pytest.mark.parametrize(('seed', 'turned'), [(26, 0.0), (19, 1.0)])
+def test_the_judge_of_what_is_within_reach_comes_back_too(seed: int, turned: float) -> None:
+    arm, q = ArmStep(PANDA, robot_text('panda'), PACKAGE_PATHS), np.array(PANDA_BENT)
+    arm.reset(q)
+    way, turn = straight_way(seed, turned)
+    ticks = round(np.linalg.norm(way) / SPEED / TICK_S)
+    shares = np.concatenate((np.linspace(0, 1, ticks), np.linspace(1, 0, ticks), np.zeros(800)))
+    poses = np.tile(arm.tip_pose(0), (len(shares), 1, 1, 1))
+    poses[:, 0, :3, 3] += shares[:, None] * way
+    for pose, share in zip(poses[:, 0], shares, strict=True):
+        pose[:3, :3] = exp_rotation(share * turn) @ pose[:3, :3]
+    times_s = TICK_S * np.arange(len(shares))
+    reach = within_reach(PANDA, arm, q, Wanted(times_s, poses, times_s, poses))
+    assert not reach.reachable[ticks]
+    assert reach.reachable[-1]
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ from vr_ik.types import Array, Task
 BAR_M, BAR_RAD = 2e-3, math.radians(0.5)
 """How near a tip is to follow, wherever it can."""
 _SOLVED_M = 1e-4
+_RESTARTS, _SEED = 6, 5
 
 
 @dataclass(frozen=True)
@@ -121,20 +122,32 @@ def _quickest(
 
 
 def _solve(arm: ArmStep, q: Array, paths: Array) -> tuple[Array, Array]:
-    """Return joints (n, n_joints) at the poses, and whether they are there."""
+    """Return joints (n, n_joints) at the poses, and whether they are there.
+
+    Each pose is solved for from the joints before it. Where that fails they may be stuck in a
+    corner of their limits: it is tried again from where they began and from all over their range.
+    """
     model = arm.arm.model
     tasks = [Task(tip, 1.0, 0.1) for tip in arm.arm.tips]
     tight = dict.fromkeys(('position_tolerance', 'orientation_tolerance'), 0.01 * _SOLVED_M)
     solver = make_solver('lm', model, tasks, **tight)
+    rng = np.random.default_rng(_SEED)
+    others = [q, *(model.random(rng) for _ in range(_RESTARTS))]
     joints, solved = np.empty((len(paths), len(q))), np.zeros(len(paths), bool)
     for i, targets in enumerate(paths):
-        q = np.clip(solver.solve(q, np.ascontiguousarray(targets)).q, arm.arm.lower, arm.arm.upper)
-        joints[i] = q
-        errors = [
-            np.abs(model.link_pose(q, tip) - target).max()
-            for tip, target in zip(arm.arm.tips, targets, strict=True)
-        ]
-        solved[i] = max(errors) < _SOLVED_M
+        wanted = np.ascontiguousarray(targets)
+        for k, start in enumerate([q, *others]):
+            found = np.clip(solver.solve(start, wanted).q, arm.arm.lower, arm.arm.upper)
+            errors = [
+                np.abs(model.link_pose(found, tip) - target).max()
+                for tip, target in zip(arm.arm.tips, targets, strict=True)
+            ]
+            solved[i] = max(errors) < _SOLVED_M
+            if solved[i] or k == 0:
+                joints[i] = found
+            if solved[i]:
+                break
+        q = joints[i]
     return joints, solved
 
 
