@@ -32,7 +32,7 @@ RECORD = Path(__file__).parent / 'data' / 'operator_hand.csv'
 NOISE_M, STARTED_S = 2e-4, 2.855609
 # Which part of the path is within reach at least. The joints of Kinova and Baxter are too slow
 # for a person's hand most of the time, even for the half of its way that they go.
-WITHIN_REACH = dict.fromkeys(ARMS, 0.5) | {'kinova': 0.3, 'baxter': 0.25}
+WITHIN_REACH = dict.fromkeys(ARMS, 0.6) | {'kinova': 0.35, 'baxter': 0.28}
 
 # Baxter is beyond it in one tick, at which the quickest follower needs 95 % of it.
 WORST_DEG = dict.fromkeys(ARMS, 0.5) | {'baxter': 0.51}
