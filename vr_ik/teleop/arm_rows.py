@@ -50,6 +50,9 @@ _NEAR_M = 0.03
 # Kept beside what has to be kept, for room to go along an obstacle in [m].
 MARGIN_M = 5e-3
 _SLOW_BRAKING = 1.5
+# How fast an arm that is led takes that margin back where it has lost some [1/s], at most [m/s].
+_RECEDE_GAIN = 4.0
+_RECEDE = 0.01
 
 
 @inlined_kernel
@@ -182,7 +185,9 @@ def _write_speeds(bodies: Ints, segments: Array, twists: Array, speeds: Array) -
 def _finish(arm: Arm, velocities: Array, row: Array, room: float, seconds: float) -> None:
     """Write how fast a row's distance may shrink at the end of the tick.
 
-    What is too near already comes no nearer; it is not driven away without the operator.
+    What began too near comes no nearer; it is not driven away without the operator. Of a margin
+    that was lost since, some is taken back: without any, no turn can be shown to be safe, and an
+    arm would be stuck at what it touches.
     """
     n = arm.joints.shape[0]
     approach, braking = 0.0, _LEAST_BRAKING
@@ -191,4 +196,6 @@ def _finish(arm: Arm, velocities: Array, row: Array, room: float, seconds: float
         braking += _BRAKING_SHARE * abs(row[j]) * arm.joints[j, ACCELERATION]
     longest = arm.settings[LONGEST_TICK]
     row[n] = fastest(approach, room - MARGIN_M, braking, seconds, longest)
+    if 0.0 <= room < MARGIN_M:
+        row[n] -= min(_RECEDE_GAIN * (MARGIN_M - room), _RECEDE)
     row[n + 1] = 0.0
