@@ -18,13 +18,17 @@ import numpy as np
 import pytest
 from teleop_session_support import PANDA_READY, robot_text
 
+from vr_ik.body.anthropometry import Proportions
+from vr_ik.body.human import human_urdf
 from vr_ik.cli.robot_files import robot_file
+from vr_ik.cli.teleop_demonstration import Beginning
 from vr_ik.cli.teleop_measures import TeleopMeasures
 from vr_ik.config_file import load_config
 from vr_ik.teleop.braking import BrakingPoint
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.trackers.simulated_user import SimulatedUser
 
+NOT_ENABLED = 'disengaged: not enabled: enable first, then press the clutch'
 JOINTS = tuple(f'panda_joint{i}' for i in range(1, 8))
 
 
@@ -83,3 +87,51 @@ def test_what_holds_the_arm_back_is_counted_without_its_numbers(measures) -> Non
     held = measures.summary(1.0)['held_back_s']
     assert list(held) == ['tip cannot follow (a and b are apart)']
     assert not measures.summary(1.0)['stops']
+
+
+@pytest.mark.parametrize(
+    ('state', 'awaited'),
+    (
+        ('', False),
+        (NOT_ENABLED, True),
+        ('disengaged: ready: press the clutch (r_controller)', True),
+        (f'{NOT_ENABLED}; the clutch is held: release it, then press it (r_controller)', True),
+        (f'{NOT_ENABLED}; before: the device jumped (r_controller)', True),
+        (f'{NOT_ENABLED}; the buttons of the device are silent (r_controller)', False),
+        (f'{NOT_ENABLED}; no state of the robot has come', False),
+        ('engaged: all is well', False),
+    ),
+)
+def test_the_operator_is_awaited_once_all_the_others_are_there(measures, state, awaited) -> None:
+    measures.on_state(state)
+    assert not measures.operator_awaited, 'nobody knows his body yet'
+    measures.on_body_description(human_urdf(Proportions.from_height(1.75)))
+    assert measures.operator_awaited == awaited
+
+
+def test_an_operator_who_was_not_heard_begins_again_until_the_robot_is_led(
+    measures, monkeypatch
+) -> None:
+    """At first his tracker is not there; then his enable is missed, by whatever delay."""
+    now_s, asked, there = 1000.0, [], False
+    monkeypatch.setattr('vr_ik.cli.teleop_demonstration.time.time', lambda: now_s)
+
+    def lead_from(origin_s: int) -> bool:
+        if there:
+            asked.append(origin_s)
+        return there
+
+    beginning = Beginning(measures, lead_from, lambda text: None)
+    measures.on_body_description(human_urdf(Proportions.from_height(1.75)))
+    assert not beginning()
+    measures.on_state(NOT_ENABLED)
+    assert not beginning()
+    there = True
+    for tenths in range(80):
+        now_s = 1000.0 + 0.1 * tenths
+        assert not beginning()
+    assert asked == [1002, 1007]
+    command(measures, 1)
+    now_s += 100.0
+    assert beginning()
+    assert len(asked) == 2

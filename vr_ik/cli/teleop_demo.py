@@ -45,8 +45,8 @@ OPERATOR = 'operator'
 LEADING = 'r_controller'
 """The device that the simulated user leads an arm with."""
 USER_HEIGHT_M = 1.75
-MOTION_STARTS_AFTER_S = 6
-"""After the start of the tracker: he enables in the first second, and should be heard."""
+_NOT_YET_S = 1e10
+"""Until he is told when to begin, the simulated user stands still and presses nothing."""
 
 Robot = Annotated[
     str,
@@ -124,7 +124,7 @@ def _run(
     """Run until the time is over or Ctrl-C, and return the figures, if there are any."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     demonstration = None
-    nodes, arguments = robot_and_solver(file)
+    nodes, arguments = all_nodes(file)
     with Interruption() as interruption, running(nodes, arguments) as processes:
         console.print(f'Waiting for {", ".join(nodes)} ...')
         # Imported late, with numba and all, for the nodes to be doing the same at the same time.
@@ -137,28 +137,25 @@ def _run(
 
 _FRAMES = {'frame_prefix': f'{OPERATOR}/'}
 _USER = {'user_height_m': USER_HEIGHT_M}
+_MOTION = {'motion': 'teleoperation', 'origin_s': _NOT_YET_S}
 _NAMED = ('-r', f'__ns:=/{OPERATOR}')
 
 Nodes = tuple[dict[str, dict[str, object]], dict[str, Sequence[str]]]
 """Nodes with their parameters, and with their other arguments."""
 
 
-def robot_and_solver(file: Path) -> Nodes:
-    """Return all nodes but the tracker, which comes when these are ready for the operator."""
+def all_nodes(file: Path) -> Nodes:
+    """Return the nodes of a robot and of an operator, who waits for when he is to begin."""
     given = ('--params-file', str(file))
     nodes: dict[str, dict[str, object]] = {
         'simulated_robot_node': {},
         'teleop_node': {'operator': OPERATOR, **_FRAMES},
         'solver_node': {**_USER, **_FRAMES, 'calibrate_by_triggers': 'false'},
+        'tracker_node': {**_USER, **_FRAMES, **_MOTION},
     }
     return nodes, {
         'simulated_robot_node': given,
         'teleop_node': given,
         'solver_node': _NAMED,
+        'tracker_node': _NAMED,
     }
-
-
-def tracker(origin_s: int) -> Nodes:
-    """Return the tracker of an operator who begins to move at a time of the system's clock."""
-    motion = {'motion': 'teleoperation', 'origin_s': float(origin_s)}
-    return {'tracker_node': {**_USER, **_FRAMES, **motion}}, {'tracker_node': _NAMED}

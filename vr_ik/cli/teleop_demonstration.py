@@ -26,7 +26,7 @@ from rich.console import Console
 
 from vr_ik.cli.processes import NodeProcesses, NodesError
 from vr_ik.cli.ros import import_node_module
-from vr_ik.cli.teleop_demo import MOTION_STARTS_AFTER_S, OPERATOR, tracker
+from vr_ik.cli.teleop_demo import OPERATOR
 from vr_ik.cli.teleop_measures import FRAMES, TeleopMeasures
 from vr_ik.config_file import load_config
 from vr_ik.errors import MissingDependencyError
@@ -41,6 +41,37 @@ from vr_ik.viewer.scene import Viewer
 _PICTURE_PERIOD_S = 1.0 / 30.0
 _LINE_PERIOD_S = 5.0
 _PATIENCE_S = 240.0
+_BEGINS_AFTER_S = 2
+"""He is told so long before: he has to be seen releasing what he then presses."""
+_HEARD_AFTER_S = 3
+"""He has enabled and pressed the clutch; was he not heard by then, he begins again."""
+
+
+class Beginning:
+    """Lets the operator begin once nothing but him is missing; again, where he was not heard."""
+
+    def __init__(
+        self,
+        measures: TeleopMeasures,
+        lead_from: Callable[[int], bool],
+        say: Callable[[str], None],
+    ) -> None:
+        """Ask the operator by `lead_from`, which tells whether there is somebody to ask."""
+        self._measures, self._lead_from, self._say = measures, lead_from, say
+        self._heard_by_s = 0
+
+    def __call__(self) -> bool:
+        """Return whether the robot is led; to be called over and over until it is."""
+        measures, now_s = self._measures, int(time.time())
+        if measures.first_command_s is not None:
+            return True
+        if measures.operator_awaited and now_s >= self._heard_by_s:
+            origin_s = now_s + _BEGINS_AFTER_S
+            if self._lead_from(origin_s):
+                measures.begin(origin_s * 1_000_000_000)
+                self._say('He begins again.' if self._heard_by_s else 'The operator begins.')
+                self._heard_by_s = origin_s + _HEARD_AFTER_S
+        return False
 
 
 class TeleopDemonstration:
@@ -60,13 +91,13 @@ class TeleopDemonstration:
         self._measured_s = 0.0
 
     def run(self, user_height_m: float, nodes: NodeProcesses, interruption: Interruption) -> None:
-        """Wait for the robot, let the operator come, wait for him, then measure and show."""
+        """Wait until all are there, let the operator begin, then measure and show."""
         user = SimulatedUser(user_height_m, 'teleoperation')
         measures = TeleopMeasures(self._config, self._urdf_text, user)
         topics = [f'{name}/joint_trajectory' for name in self._config.controller_joints()]
         with ExitStack() as stack:
             listening = import_node_module('teleop_listener').listening
-            threads = stack.enter_context(listening(measures, OPERATOR, FRAMES, topics))
+            lead_from, threads = stack.enter_context(listening(measures, OPERATOR, FRAMES, topics))
 
             def goes_on() -> bool:
                 nodes.check()
@@ -77,13 +108,7 @@ class TeleopDemonstration:
                 time.sleep(_PICTURE_PERIOD_S)
                 return not interruption.requested
 
-            self._wait(measures, lambda: measures.prepared, goes_on)
-            if measures.prepared:
-                self._say(f'The robot waits, {nodes.age_s:.1f} s after the start.')
-                origin_s = int(time.time()) + MOTION_STARTS_AFTER_S
-                measures.begin(origin_s * 1_000_000_000)
-                nodes.start(*tracker(origin_s))
-                self._wait(measures, lambda: measures.first_command_s is not None, goes_on)
+            self._wait(measures, Beginning(measures, lead_from, self._say), goes_on)
             if measures.first_command_s is not None:
                 self._say(f'The robot follows, {nodes.age_s:.1f} s after the start.')
                 self._measures = measures

@@ -41,6 +41,13 @@ ROOT_FRAME = 'base_link'
 FRAMES = (*SIMULATED_ROLES, ROOT_FRAME)
 
 _KEPT_STATES = 100_000
+_OPERATORS_PART = (
+    Reason.NOT_ENABLED.value,
+    Reason.READY.value,
+    Reason.CLUTCH_HELD.value,
+    'before: ',
+)
+"""How what is missing for a press begins, where it is the operator who is to do something."""
 _NUMBERS = re.compile(r' -?\d+ mm')
 """In what holds an arm back: they change all the time."""
 
@@ -82,9 +89,12 @@ class TeleopMeasures:
             self._origin_ns = origin_ns
 
     @property
-    def prepared(self) -> bool:
-        """Whether robot, solver and teleoperation are there, and wait for the operator."""
-        return bool(self.state) and self.robot_states > 0 and self.body is not None
+    def operator_awaited(self) -> bool:
+        """Whether nothing is missing for the arm to be led but what the operator does."""
+        begin = f'{State.DISENGAGED.value}: '
+        missing = self.state.removeprefix(begin).split('; ')
+        awaited = all(text.startswith(_OPERATORS_PART) for text in missing)
+        return self.state.startswith(begin) and awaited and self.body is not None
 
     def on_transforms(self, poses: dict[str, Array]) -> None:
         """Take devices, or the operator's root."""

@@ -15,13 +15,15 @@
 
 """A subscriber to all that goes between operator, teleoperation node and robot."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
+from rcl_interfaces.srv import SetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -101,6 +103,17 @@ class TeleopListener(Node):
         subscribe(String, f'{operator}/robot_description', self._on_description, qos.LATCHED_QOS)
         subscribe(JointState, qos.JOINT_STATES_TOPIC, self._on_robot, _QOS)
         subscribe(String, 'teleop_node/state', self._on_state, qos.LATCHED_QOS)
+        self._tracker = self.create_client(
+            SetParameters, f'{operator}/tracker_node/set_parameters'
+        )
+
+    def lead_from(self, origin_s: int) -> bool:
+        """Have the simulated operator begin at a time; false where his tracker is not there."""
+        if not self._tracker.service_is_ready():
+            return False
+        parameter = Parameter('origin_s', value=float(origin_s)).to_parameter_msg()
+        self._tracker.call_async(SetParameters.Request(parameters=[parameter]))
+        return True
 
     def _on_tf(self, message: bytes) -> None:
         try:
@@ -144,19 +157,20 @@ class CommandListener(Node):
 @contextmanager
 def listening(
     observer: TeleopObserver, operator: str, frames: Sequence[str], topics: Sequence[str]
-) -> Iterator[Sequence[ListenerThread]]:
-    """Join the ROS graph and have the observer told, inside a `with` block."""
+) -> Iterator[tuple[Callable[[int], bool], Sequence[ListenerThread]]]:
+    """Join the ROS graph and have the observer told, inside a `with` block.
+
+    Yields `TeleopListener.lead_from`, and the threads that listen.
+    """
     with joined():
-        nodes: Sequence[Node] = (
-            TeleopListener(observer, operator, frames),
-            CommandListener(observer, topics),
-        )
+        listener = TeleopListener(observer, operator, frames)
+        nodes: Sequence[Node] = (listener, CommandListener(observer, topics))
         # The executor of events fails at callbacks that ask for a message's stamp and number.
         threads = (ListenerThread(nodes[0]), ListenerThread(nodes[1], SingleThreadedExecutor))
         for thread in threads:
             thread.start()
         try:
-            yield threads
+            yield listener.lead_from, threads
         finally:
             for thread, node in zip(threads, nodes, strict=True):
                 thread.end()
