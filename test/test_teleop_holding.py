@@ -40,10 +40,10 @@ def said(changes: dict[str, object], velocity: tuple[float, float, float]) -> li
 @pytest.mark.parametrize(
     ('changes', 'velocity', 'words'),
     [
-        (BOXED, (0.0, 0.0, -0.3), 'mm from box 1 of keep_out'),
-        (BOXED, (0.0, 0.3, 0.0), 'panda_hand_tcp is at the upper y of the workspace'),
-        (BOXED, (0.0, -0.3, 0.0), 'panda_hand_tcp is at the lower y of the workspace'),
-        ({}, (-0.5, 0.0, 0.0), 'panda_link5 and panda_link7 are 2'),
+        (BOXED, (0.0, 0.0, -0.3), ' and box 1 of keep_out, '),
+        (BOXED, (0.0, 0.3, 0.0), 'too near: panda_hand_tcp and the upper y of the workspace'),
+        (BOXED, (0.0, -0.3, 0.0), 'too near: panda_hand_tcp and the lower y of the workspace'),
+        ({}, (-0.5, 0.0, 0.0), 'too near: panda_link5 and panda_link7, 2'),
         ({'self_distance_m': 0.0}, (-0.5, 0.0, 0.0), 'is at its '),
         ({}, (0.5, 0.0, 0.0), 'it is stretched, or at another singularity'),
     ],

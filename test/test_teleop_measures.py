@@ -80,12 +80,15 @@ def test_with_a_state_that_was_heard_late_nothing_is_compared(measures) -> None:
 
 
 def test_what_holds_the_arm_back_is_counted_without_its_numbers(measures) -> None:
-    for text in ('engaged: all is well', 'engaged: tip cannot follow (a and b are 12 mm apart)'):
+    for text in (
+        'engaged: all is well',
+        'engaged: tip cannot follow (too near: a and b, 12 mm apart)',
+    ):
         measures.on_state(text)
-    measures.on_state('engaged: tip cannot follow (a and b are 9 mm apart)')
+    measures.on_state('engaged: tip cannot follow (too near: a and b, 9 mm apart)')
     measures.end()
     held = measures.summary(1.0)['held_back_s']
-    assert list(held) == ['tip cannot follow (a and b are apart)']
+    assert list(held) == ['tip cannot follow (too near: a and b)']
     assert not measures.summary(1.0)['stops']
 
 

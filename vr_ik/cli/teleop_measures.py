@@ -48,8 +48,8 @@ _OPERATORS_PART = (
     'before: ',
 )
 """How what is missing for a press begins, where it is the operator who is to do something."""
-_NUMBERS = re.compile(r' -?\d+ mm')
-"""In what holds an arm back: they change all the time."""
+_NUMBERS = re.compile(r', -?\d+ mm apart')
+"""In what holds an arm back: distances change all the time."""
 
 
 class TeleopMeasures:

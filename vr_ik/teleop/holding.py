@@ -119,4 +119,4 @@ class Holding:
             return []
         # One obstacle has many parts near it: the nearest tells enough.
         row = int(np.argmin(np.where(held, rooms, np.inf)))
-        return [self._rooms.text(row, float(rooms[row]))]
+        return [f'too near: {self._rooms.text(row, float(rooms[row]))}']

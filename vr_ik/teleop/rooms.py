@@ -61,14 +61,18 @@ class Rooms:
         return rooms
 
     def text(self, row: int, room_m: float) -> str:
-        """Return a distance in words."""
+        """Return in words what a distance is between, and the distance itself."""
         tips, model = self._arm.tips, self._collisions
         if row < 6 * len(tips):
             side, axis = 'lower' if row % 6 < 3 else 'upper', _AXES[row % 3]
-            return f'{tips[row // 6]} is at the {side} {axis} of the workspace'
+            return f'{tips[row // 6]} and the {side} {axis} of the workspace, {_apart(room_m)}'
         row -= 6 * len(tips)
         if row < len(model.pairs):
             one, two = (model.links[k] for k in model.pairs[row])
-            return f'{one} and {two} are {1e3 * (room_m + self._clearance_m):.0f} mm apart'
+            return f'{one} and {two}, {_apart(room_m + self._clearance_m)}'
         box, k = divmod(row - len(model.pairs), len(model.links))
-        return f'{model.links[k]} is {1e3 * room_m:.0f} mm from box {box + 1} of keep_out'
+        return f'{model.links[k]} and box {box + 1} of keep_out, {_apart(room_m)}'
+
+
+def _apart(distance_m: float) -> str:
+    return f'{1e3 * distance_m:.0f} mm apart'
