@@ -269,6 +269,17 @@ def test_who_lies_down_lies_on_the_floor(user, pitch_deg, roles):
     assert lying[user.model.link_index('base_link'), :3, 2] @ truly > 0.9
 
 
+@pytest.mark.parametrize('name', ['sitting on the heels', 'sitting cross-legged', 'deep squat'])
+@pytest.mark.parametrize('roles', [THREE, FOUR], ids=['3', '4'])
+def test_who_sits_on_the_floor_has_no_feet_below_it(user, name, roles):
+    path = smooth_path(user.model, [STAND, standing_in(name), standing_in(name), STAND])
+    links = np.array([user.model.link_poses(q) for q in solve(user, path, roles)])
+    assert links[:, :, 2, 3].min() > -0.08
+    truly = np.array([user.model.link_poses(q) for q in path])
+    extra_m = np.linalg.norm(np.diff(links - truly, axis=0)[:, :, :3, 3], axis=2)
+    assert extra_m.max() < 0.05
+
+
 def test_feet_face_as_the_waist_does_not_as_the_head_does(user):
     ahead = user.model.configuration(STAND)
     ahead[2] -= user.model.link_poses(ahead)[:, 2, 3].min()

@@ -329,15 +329,21 @@ def test_unknown_users_and_broken_files_are_named(tmp_path):
         save(Calibration.nominal(1.8), '../bob', tmp_path)
     file = tmp_path / 'bob.yaml'
     text = file.read_text()
-    for broken in (
-        '[',
-        'a: 1',
-        text.replace('version: 1', 'version: 9'),
-        text.replace('thigh: ', 'thigh: -'),
+    (tmp_path / 'folder.yaml').mkdir()
+    assert users(tmp_path) == ('bob',)
+    for broken, reason in (
+        (b'', 'no entries'),
+        (b'a: [1\nb: 2', 'in line 2'),
+        (b'\xff\x00', 'no text'),
+        (b'a: 1', "no 'version'"),
+        (text.replace('version: 1', 'version: 9').encode(), 'version 9'),
+        (text.replace('thigh: ', 'thigh: -').encode(), 'thigh'),
+        (text.replace('link: l_gripper', 'link: l_griper').encode(), "mean 'l_gripper'"),
     ):
-        file.write_text(broken)
-        with pytest.raises(CalibrationError, match='bob'):
+        file.write_bytes(broken)
+        with pytest.raises(CalibrationError, match='bob') as told:
             load('bob', tmp_path)
+        assert reason in str(told.value)
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_lost_device_fades_and_is_let_go():
     assert fades[-1] == 0.0
 
 
-@pytest.mark.parametrize(('way_m', 'turn'), [(0.4, 0.0), (0.0, 1.2), (-0.3, -1.0)])
+@pytest.mark.parametrize(('way_m', 'turn'), [(0.4, 0.0), (0.0, 1.2), (-0.3, -1.0), (1.1, 2.8)])
 def test_a_device_that_comes_back_elsewhere_is_caught_up_with(way_m, turn):
     """No faster than a limb that hurries, and in a quarter of a second; meanwhile it may move."""
     stream = Stream()

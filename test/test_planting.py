@@ -111,6 +111,18 @@ def test_feet_turn_with_who_turns_in_place(standing):
     assert steps_m(ankles).max() < 0.025
 
 
+@pytest.mark.parametrize('turn_s', [0.7, 1.0, 1.5, 2.0, 4.0])
+def test_legs_are_not_twisted_by_who_spins(standing, turn_s):
+    """Left stays left, and toes point where the pelvis does, more or less."""
+    angles = 4.0 * math.pi * np.clip(seconds(2.0 * turn_s + 1.0) / (2.0 * turn_s), 0.0, 1.0)
+    ankles, pelvis = walk(standing, [moved(yaw=angle) for angle in angles])
+    off = yaws(ankles) - yaws(pelvis)[:, None]
+    assert np.abs((off + math.pi) % (2.0 * math.pi) - math.pi).max() < 1.2
+    across = (ankles[:, 0] - ankles[:, 1])[:, :3, 3]
+    assert np.einsum('ni,ni->n', across, pelvis[:, :3, 1]).min() > 0.08
+    assert steps_m(ankles).max() < 0.03
+
+
 def test_feet_come_along_with_who_walks(standing):
     """At 1 m/s nobody knows where they are; below the pelvis they are nearest to the truth."""
     ankles, pelvis = walk(standing, [moved(x=t) for t in seconds(4.0)])

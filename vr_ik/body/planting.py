@@ -16,8 +16,8 @@
 
 Under a pelvis that sways, feet that are always right below it would skate over the floor. They
 stay planted until it is a step's length away or has turned; then the one that is farther off goes
-there, and after it the other. Of a pelvis on its way, to walk, squat or lie down, nobody knows how
-the feet go: they are taken along below it.
+there, and after it the other. Of a pelvis on its way, to walk, turn, squat or lie down, nobody
+knows how the feet go: they are taken along below it.
 """
 
 import math
@@ -31,6 +31,7 @@ _STEP_M = 0.2
 _STEP_RAD = 0.5
 _STEP_S = 0.3
 _ON_THE_WAY_M_S = 0.3
+_ON_THE_WAY_RAD_S = 1.5
 _SPEED_S = 0.15
 """Time constant of the pelvis' speed, which the sway of the head must not raise."""
 _COME_ALONG_S = 0.1
@@ -41,8 +42,9 @@ _FIRST_FOOT = 1
 """Row of the left foot; the right one is next, the pelvis before."""
 _NOBODY = -1.0
 _FULL_TURN = 2.0 * math.pi
-# Elements of `Planting._motion`: place and velocity of the pelvis, foot that steps, time left [s].
-_PLACE, _VELOCITY, _STEPPING, _LEFT_S, _SIZE = 0, 3, 6, 7, 8
+# Elements of `Planting._motion`: place and yaw of the pelvis, how fast they change, foot that
+# steps, time left [s].
+_PLACE, _YAW, _VELOCITY, _YAW_RATE, _STEPPING, _LEFT_S, _SIZE = 0, 3, 4, 7, 8, 9, 10
 
 
 class Planting:
@@ -116,20 +118,24 @@ def _plant(
 @inlined_kernel
 def _note_motion(motion: Array, root: Array, seconds: float) -> bool:
     """Follow the pelvis; tell whether it is on its way somewhere."""
-    square = 0.0
     is_new = math.isnan(motion[_PLACE])
-    for k in range(3):
+    x, y, z, w = root[3], root[4], root[5], root[6]
+    yaw = math.atan2(2.0 * (x * y + z * w), 1.0 - 2.0 * (y * y + z * z))
+    for k in range(4):
+        now = yaw if k == _YAW else root[k]
         if is_new:
             motion[_VELOCITY + k] = 0.0
         elif seconds > 0.0:
-            now = (root[k] - motion[_PLACE + k]) / seconds
-            share = seconds / (_SPEED_S + seconds)
-            motion[_VELOCITY + k] += share * (now - motion[_VELOCITY + k])
-        motion[_PLACE + k] = root[k]
-        square += motion[_VELOCITY + k] ** 2
+            way = now - motion[_PLACE + k]
+            if k == _YAW:
+                way = _within_half_a_turn(way)
+            share = 1.0 / (_SPEED_S + seconds)
+            motion[_VELOCITY + k] += share * (way - seconds * motion[_VELOCITY + k])
+        motion[_PLACE + k] = now
     if is_new:
         motion[_STEPPING] = _NOBODY
-    return square > _ON_THE_WAY_M_S**2
+    square = motion[_VELOCITY] ** 2 + motion[_VELOCITY + 1] ** 2 + motion[_VELOCITY + 2] ** 2
+    return square > _ON_THE_WAY_M_S**2 or abs(motion[_YAW_RATE]) > _ON_THE_WAY_RAD_S
 
 
 @inlined_kernel

@@ -38,13 +38,15 @@ _NONE = -1
 # Nobody stands who lies.
 _LYING_HEAD, _SITTING_HEAD = 0.2, 0.35
 _LYING_HIP, _SITTING_HIP = 0.2, 0.45
+# Vertical part of the pelvis' up axis of who lies, and of who does not.
+_SLANTING, _UPRIGHT = 0.5, 0.8
 # Part of a leg's length at which it lies with the knee hardly bent.
 _LOOSE = 0.95
 
 # 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
 # posture.
 _UPRIGHT_WEIGHT = 0.02
-_FLOOR_WEIGHT = 0.02
+_FLOOR_WEIGHT = 0.06
 # s/m^2: what holds the pelvis back, so that it does not sway with the hands.
 _INERTIA = 1e-3
 
@@ -179,7 +181,9 @@ def _fill(
     standing = 0.0
     if is_known:
         hip_height = (root[2] - floor_m - ankle_m) / leg_m
-        standing = _risen(hip_height, _LYING_HIP, _SITTING_HIP)
+        # Who sits on the floor has the feet there, too; who lies may have them anywhere.
+        upright = _risen(1.0 - 2.0 * (root[3] ** 2 + root[4] ** 2), _SLANTING, _UPRIGHT)
+        standing = max(_risen(hip_height, _LYING_HIP, _SITTING_HIP), upright)
     if is_known and _is_needless(needless_by[_PELVIS], confidence):
         # A device on the trunk knows better than head and hands how it is.
         yaw, lying = _yaw(root), 0.0

@@ -25,6 +25,7 @@ import yaml
 
 from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.mounts import Mount
+from vr_ik.body.skeleton import Frame, frames, Segment, segments
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.errors import CalibrationError, UnknownNameError, VrIkError
 from vr_ik.math.rotations import matrix_from_quaternion, pose, quaternion_from_matrix
@@ -42,7 +43,7 @@ def default_folder() -> Path:
 
 def users(folder: Path) -> tuple[str, ...]:
     """Return the names of all users with a calibration, sorted."""
-    return tuple(sorted(file.stem for file in folder.glob('*.yaml')))
+    return tuple(sorted(file.stem for file in folder.glob('*.yaml') if file.is_file()))
 
 
 def save(calibration: Calibration, user: str, folder: Path) -> Path:
@@ -69,8 +70,15 @@ def load(user: str, folder: Path) -> Calibration:
         return _from_mapping(content)
     except VrIkError as error:
         raise CalibrationError(f"'{path}': {error}") from None
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-        raise CalibrationError(f"'{path}' is no calibration: {error!r}.") from None
+    except UnicodeDecodeError:
+        raise CalibrationError(f"'{path}' is no calibration: it is no text.") from None
+    except yaml.MarkedYAMLError as error:
+        line = f' in line {error.problem_mark.line + 1}' if error.problem_mark else ''
+        raise CalibrationError(f"'{path}' is no YAML: {error.problem}{line}.") from None
+    except KeyError as error:
+        raise CalibrationError(f"'{path}' is no calibration: it has no {error}.") from None
+    except (OSError, yaml.YAMLError, TypeError, ValueError) as error:
+        raise CalibrationError(f"'{path}' is no calibration: {error}.") from None
 
 
 def check_name(user: str) -> None:
@@ -105,11 +113,19 @@ def as_mapping(calibration: Calibration) -> dict[str, Any]:
     }
 
 
-def _from_mapping(content: dict[str, Any]) -> Calibration:
+def _from_mapping(content: Any) -> Calibration:
+    if not isinstance(content, dict):
+        raise ValueError('it has no entries')
     if content['version'] != VERSION:
         raise CalibrationError(f'version {content["version"]} cannot be read; known: {VERSION}.')
     lengths = content['lengths_m']
     names = [item.name for item in fields(Proportions)]
+    proportions = Proportions(**{name: float(lengths[name]) for name in names})
+    parts: tuple[Segment | Frame, ...] = (
+        *segments(proportions, 'full'),
+        *frames(proportions, 'full'),
+    )
+    links = ('base_link', *(part.link for part in parts))
     mounts = {}
     for role, device in content['devices'].items():
         quaternion = np.array(device['quaternion_xyzw'], np.float64)
@@ -118,6 +134,7 @@ def _from_mapping(content: dict[str, Any]) -> Calibration:
         if position.shape != (3,) or quaternion.shape != (4,) or not 0.9 < norm < 1.1:
             raise ValueError(f'the pose of {role} is no position and unit quaternion')
         rotation = matrix_from_quaternion(quaternion / norm)
-        mounts[str(role)] = Mount(str(device['link']), pose(rotation, position))
-    proportions = Proportions(**{name: float(lengths[name]) for name in names})
+        if device['link'] not in links:
+            raise UnknownNameError(f'link of {role}', str(device['link']), links)
+        mounts[str(role)] = Mount(device['link'], pose(rotation, position))
     return Calibration(proportions, mounts, float(content['floor_m']))

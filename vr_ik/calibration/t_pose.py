@@ -44,9 +44,10 @@ _CONTROLLER_SPAN = 0.932
 # From the wrist to the origin of a held controller, as a share of the hand.
 _GRIP = 0.56
 # A stretched arm pulls the shoulder joint inward, and devices call the elbow nearer to the
-# shoulder than its joint is: factors on the average body's, found over ten recorded motions.
-_SHOULDER_WIDTH = 0.91
-_UPPER_ARM = 0.87
+# shoulder than its joint is: factors on the average body's. Recorded motion of few people has them
+# at 0.91 and 0.87; what few people tell counts half.
+_SHOULDER_WIDTH = 0.95
+_UPPER_ARM = 0.93
 # What speaks for a height and a floor, with its standard deviation [m, or share of the height]:
 # the floor as the tracking system has it, the arm span, the hands in a T-pose, the feet's devices.
 _FLOOR_SD_M = 0.08

@@ -30,9 +30,9 @@ from vr_ik.types import Array
 _SPEED_M_S = 1.5
 _SPEED_RAD_S = 8.0
 _LONGEST_S = 0.25
-# Farther away it is no return but another place: the body as a whole is eased there.
-_FARTHEST_M = 1.0
-_FARTHEST_RAD = 2.0
+# Farther away than any limb gets meanwhile, it is no return but another place: the body as a whole
+# is eased there.
+_FARTHEST_M = 1.5
 
 
 class Rejoining(NamedTuple):
@@ -61,7 +61,7 @@ def _note_return(to: Rejoining, i: int, target: Array, speeds: Array) -> None:
         square += to.away[i, k] ** 2
     distance = math.sqrt(square)
     to.between[i, 3] = angle
-    if distance > _FARTHEST_M or angle > _FARTHEST_RAD:
+    if distance > _FARTHEST_M:
         distance = angle = math.inf
     to.speeds[i, 0] = max(_SPEED_M_S + speeds[0], distance / _LONGEST_S)
     to.speeds[i, 1] = max(_SPEED_RAD_S + speeds[1], angle / _LONGEST_S)
