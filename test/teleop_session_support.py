@@ -262,6 +262,7 @@ class Operator:
         self._ticks = 0
         self._frame: tuple[int, list[Array]] = (0, [])
         self._pressed_before = [True] * config.arms
+        self.unheard = ''
         self.reasons: set[Reason] = set()
         """All that were ever given for a stop or a refusal."""
 
@@ -290,7 +291,7 @@ class Operator:
         fingers = self.fingers.copy()
         robot = RobotState(stamp_ns, positions) if self.robot_known else None
         measured = self.robot.copy()
-        inputs = TeleopInputs(arms, self.enabled, self.head, robot, self.veto)
+        inputs = TeleopInputs(arms, self.enabled, self.head, robot, self.veto, self.unheard)
         command = self.session.step(self.now_ns, inputs, self.steady_ns)
         threshold = self.config.clutch_threshold
         pressed = [not clutch < threshold for clutch in self.clutches]

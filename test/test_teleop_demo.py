@@ -110,6 +110,7 @@ def test_a_file_of_ones_own_is_taken_by_its_path(tmp_path):
         (('tip_links', 'output: commands\n      tip_links'), "judges 'joint_trajectory' alone"),
         (('simulated_robot_node', 'another_node'), "has no section 'simulated_robot_node'"),
         (('panda_hand_tcp', 'panda_hnd_tcp'), "Did you mean 'panda_hand_tcp'?"),
+        (('controllers: panda_arm', 'controllers: panda'), "Unknown controller of 'teleop_node'"),
         (('[panda_finger_joint1]', '[finger]'), "Unknown joint in gripper_joints 'finger'"),
         (('tip_links: [', 'tip_links: [['), 'is not valid YAML'),
     ),

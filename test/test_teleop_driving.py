@@ -17,6 +17,7 @@
 from collections.abc import Iterator
 import time
 
+from geometry_msgs.msg import TwistStamped
 import numpy as np
 import pytest
 from ros_graph import Listener, listening
@@ -123,6 +124,23 @@ def test_the_diagnostics_warn_until_a_press_would_be_taken(listener: Listener) -
         expected = Reason.READY if enabled else Reason.NOT_ENABLED
         assert line.message.startswith(f'disengaged: {expected.value}')
         assert line.level == level
+
+
+@pytest.mark.parametrize(
+    ('output', 'kind', 'topic'),
+    (
+        ('joint_trajectory', JointTrajectory, '/joint_trajectory_controller/joint_trajectory'),
+        ('servo_twist', TwistStamped, '/servo_node/delta_twist_cmds'),
+    ),
+)
+def test_commands_that_nobody_would_hear_are_known_by_their_topic(
+    listener: Listener, output: str, kind: type, topic: str
+) -> None:
+    config = replace(CONFIG, {'output': output})
+    driving = Driving(listener.node, config, robot_text('panda'))
+    assert driving.output.unheard() == topic
+    listener.node.create_subscription(kind, topic, [].append, ALL_KEPT)
+    listener.spin_until(lambda: not driving.output.unheard(), 'a controller')
 
 
 class Robot:

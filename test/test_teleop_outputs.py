@@ -123,6 +123,8 @@ def test_another_description_of_the_robot_stops_the_arm_for_good() -> None:
         with listening() as listener:
             operator = TeleopOperator(listener)
             StillRobot(operator, READY)
+            topic = 'panda_arm_controller/joint_trajectory'
+            listener.node.create_subscription(JointTrajectory, topic, [].append, ALL_KEPT)
             described = listener.node.create_publisher(String, 'robot_description', LATCHED)
             enable = listener.node.create_client(SetBool, 'teleop_node/pause')
             described.publish(String(data=text))

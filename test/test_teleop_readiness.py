@@ -65,6 +65,10 @@ def without_head(operator: Operator) -> None:
     operator.head = None
 
 
+def without_a_controller(operator: Operator) -> None:
+    operator.unheard = '/other/joint_trajectory'
+
+
 def paused(operator: Operator) -> None:
     operator.veto = Reason.HELD
 
@@ -77,6 +81,7 @@ LACKS: dict[Callable[[Operator], None], Reason] = {
     with_an_old_robot: Reason.ROBOT_STALE,
     with_a_robot_beyond_limits: Reason.LIMIT_VIOLATION,
     without_head: Reason.HEAD_LOST,
+    without_a_controller: Reason.NOT_HEARD,
     paused: Reason.HELD,
 }
 

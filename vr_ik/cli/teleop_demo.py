@@ -35,10 +35,10 @@ from vr_ik.cli.processes import running
 from vr_ik.cli.robot_files import robot_file
 from vr_ik.config_fields import bad_value
 from vr_ik.config_file import load_config
-from vr_ik.errors import ConfigError, VrIkError
+from vr_ik.errors import ConfigError, UnknownNameError, VrIkError
 from vr_ik.interruption import Interruption
 from vr_ik.io.packages import read_description, share_folders
-from vr_ik.simulation.robot_config import RobotConfig
+from vr_ik.simulation.robot_config import DEFAULT_CONTROLLER, RobotConfig
 from vr_ik.teleop.node_config import TeleopNodeConfig
 
 OPERATOR = 'operator'
@@ -105,12 +105,16 @@ def check_shown(file: Path) -> None:
 
 
 def _check_names(file: Path, config: TeleopNodeConfig) -> None:
-    """Raise `ConfigError` for links and joints that the robot does not have, as the node would."""
+    """Raise `ConfigError` for links, joints and controllers that the robot does not have."""
     # Imported late: with it come numba and all that is compiled.
     from vr_ik.teleop.session import TeleopSession
 
     simulated = load_config(RobotConfig, file, 'simulated_robot_node')
+    known = simulated.joints_of() or {DEFAULT_CONTROLLER: ()}
     try:
+        for name in config.controller_joints():
+            if name not in known:
+                raise UnknownNameError("controller of 'teleop_node'", name, known)
         text = read_description(simulated.urdf)
         session = TeleopSession(config, text, tuple(share_folders()))
         config.joints_of_controllers(session.joint_names)

@@ -33,7 +33,7 @@ from vr_ik.nodes.conversions import stamp_in_ns
 from vr_ik.nodes.parameters import BoundConfig
 from vr_ik.simulation.controllers import Controller, TrajectoryPoint
 from vr_ik.simulation.robot import SimulatedRobot, STEP_S
-from vr_ik.simulation.robot_config import RobotConfig
+from vr_ik.simulation.robot_config import DEFAULT_CONTROLLER, RobotConfig
 
 NAME = 'simulated_robot_node'
 
@@ -52,7 +52,7 @@ class SimulatedRobotNode(Node):
         urdf_text = read_description(config.urdf)
         self._open_loop = config.open_loop_control
         self._robot = SimulatedRobot(urdf_text, config.initial_positions())
-        joints_of = config.joints_of() or {'controller': self._robot.model.joint_names}
+        joints_of = config.joints_of() or {DEFAULT_CONTROLLER: self._robot.model.joint_names}
         self._q, self._velocity = self._robot.q, 0.0 * self._robot.q
         self._controllers = [self._open(name, joints) for name, joints in joints_of.items()]
         self._encoder = JointStateEncoder(self._robot.model.joint_names)

@@ -222,6 +222,7 @@ class TeleopNode(Node):
             operator.head(now_ns),
             driving.measured.state(),
             self._veto,
+            driving.output.unheard(),
         )
         command = driving.session.step(now_ns, inputs, steady_ns)
         sent = driving.send(now_ns, steady_ns, command)

@@ -38,11 +38,26 @@ from vr_ik.types import Array
 class Output(Protocol):
     """One way to command a robot."""
 
+    def unheard(self) -> str:
+        """Return a topic that nobody listens to; empty where each has somebody."""
+
     def send(self, now_ns: int, command: TeleopCommand) -> None:
         """Publish a command that is to be published."""
 
 
-class Trajectories:
+class _ToTopics:
+    """What all have in common that publish to somebody else's topics."""
+
+    _topics: Sequence[tuple[Any, ...]]
+    """Publishers, each with what belongs to it."""
+
+    def unheard(self) -> str:
+        """Return a topic that nobody listens to; empty where each has somebody."""
+        unheard = (p.topic_name for p, *_ in self._topics if not p.get_subscription_count())
+        return next(unheard, '')
+
+
+class Trajectories(_ToTopics):
     """For each joint_trajectory_controller a point ahead, and the way to rest after it.
 
     Should no other command come, the controller itself brings the joints smoothly to rest.
@@ -82,7 +97,7 @@ class Trajectories:
         return message
 
 
-class Commands:
+class Commands(_ToTopics):
     """Positions for each forward_command_controller, in its own order."""
 
     def __init__(self, node: Node, config: TeleopNodeConfig, led: tuple[str, ...]) -> None:
@@ -99,7 +114,7 @@ class Commands:
             publisher.publish(message)
 
 
-class ServoPoses:
+class ServoPoses(_ToTopics):
     """The tip's pose for each moveit_servo, within the limits that were kept already."""
 
     def __init__(self, node: Node, config: TeleopNodeConfig, root_link: str) -> None:
@@ -114,7 +129,7 @@ class ServoPoses:
             publisher.publish(message)
 
 
-class ServoTwists:
+class ServoTwists(_ToTopics):
     """The tip's velocity for each moveit_servo, in the axes of the robot's root."""
 
     def __init__(self, node: Node, config: TeleopNodeConfig, root_link: str) -> None:
@@ -140,6 +155,10 @@ class SimulatedStates:
         )
         self._encoder = JointStateEncoder(names)
         self.positions = dict(zip(names, positions.tolist(), strict=True))
+
+    def unheard(self) -> str:
+        """Return nothing: it is a robot by itself, whoever looks at it."""
+        return ''
 
     def send(self, now_ns: int, command: TeleopCommand) -> None:
         """Take over a command, and be there."""

@@ -22,6 +22,8 @@ from vr_ik.config_texts import key_values, number_map
 
 DEFAULT_URDF = 'package://example-robot-data/robots/panda_description/urdf/panda.urdf'
 
+DEFAULT_CONTROLLER = 'controller'
+
 
 @dataclass(frozen=True)
 class RobotConfig(Config):
@@ -33,7 +35,7 @@ class RobotConfig(Config):
     controllers: str = param(
         '',
         "Controllers and their joints: 'arm=joint1 joint2, gripper=finger1'; empty: one named "
-        "'controller' for all joints.",
+        f"'{DEFAULT_CONTROLLER}' for all joints.",
         read_only=True,
     )
     initial: str = param(

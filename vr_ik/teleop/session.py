@@ -163,6 +163,8 @@ class TeleopSession:
             yield self._about_hand(i)
         if self._facing(inputs) is None:
             yield Finding(Reason.HEAD_LOST, self.config.head_frame)
+        if inputs.unheard:
+            yield Finding(Reason.NOT_HEARD, inputs.unheard)
         # Of a robot that is not known well nobody can tell whether it rests.
         unrest = self._watch.unrest() if self._begins and not faults else ALL_WELL
         if unrest is not ALL_WELL:

@@ -55,6 +55,7 @@ class Reason(Enum):
     ROBOT_STALE = 'the state of the robot is too old'
     ROBOT_FAR = 'the robot is not where it was commanded to be'
     ROBOT_MOVES = 'the robot moves, or is not known to rest yet'
+    NOT_HEARD = 'nobody listens to the commands'
     OTHERS_MOVED = 'joints that are not led are elsewhere than at the start: reset first'
     LIMIT_VIOLATION = 'the robot is beyond its joint limits'
     CLOCK_JUMP = 'the clock jumped'
@@ -109,6 +110,8 @@ class TeleopInputs:
     robot: RobotState | None = None
     veto: Reason = Reason.NONE
     """What forbids every motion, whoever has enabled it, and whether that is required or not."""
+    unheard: str = ''
+    """The topic of commands that nobody listens to; empty where each has somebody."""
 
 
 @dataclass(frozen=True, slots=True)
