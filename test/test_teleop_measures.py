@@ -24,7 +24,7 @@ from vr_ik.cli.robot_files import robot_file
 from vr_ik.cli.teleop_demonstration import Beginning
 from vr_ik.cli.teleop_measures import TeleopMeasures
 from vr_ik.config_file import load_config
-from vr_ik.teleop.braking import BrakingPoint
+from vr_ik.teleop.braking import braking_points, BrakingPoint
 from vr_ik.teleop.node_config import TeleopNodeConfig
 from vr_ik.trackers.simulated_user import SimulatedUser
 
@@ -72,6 +72,20 @@ def test_an_end_in_motion_is_a_violation(measures) -> None:
 def test_a_first_command_away_from_the_robot_is_a_violation(measures) -> None:
     command(measures, 1, np.array(PANDA_READY) + 0.1)
     assert beyond(measures) == 1
+
+
+@pytest.mark.parametrize(('silent_s', 'violations'), ((0.096, 0), (0.116, 0), (0.124, 1)))
+def test_a_pause_is_what_the_node_itself_takes_for_one(measures, silent_s, violations) -> None:
+    """Ticks may be 0.1 s apart, and a command is sent up to 0.02 s after its tick."""
+    q, seconds, deceleration = np.array(PANDA_READY), 0.0, measures.config.acceleration
+    for number, (step_s, rate) in enumerate(((0.004, 1.0), (0.004, 1.0), (silent_s, 0.6)), 1):
+        seconds += step_s
+        q[0] += 0.5 * (1.0 + rate) * step_s
+        way = [BrakingPoint(0.0, q.copy(), np.array([rate, *[0.0] * 6]))]
+        way += braking_points(way[0].q, way[0].velocity, np.full(7, deceleration))
+        measures.on_robot(round(1e9 * seconds), JOINTS, q)
+        measures.on_command(round(1e9 * seconds), number, JOINTS, way)
+    assert beyond(measures) == violations + 1, 'the very first is in motion'
 
 
 def test_with_a_state_that_was_heard_late_nothing_is_compared(measures) -> None:

@@ -140,8 +140,10 @@ class TeleopMeasures:
             if key not in self._audits:
                 config = self.config
                 limits = Limits.of(config, self.robot, key)
+                # A tick that is no pause, and a command that is sent as late as it may be.
+                silence_s = config.longest_tick_s + config.horizon_s
                 self._audits[key] = CommandAudit(
-                    limits, config.rate_hz, config.horizon_s, config.longest_tick_s
+                    limits, config.rate_hz, config.horizon_s, silence_s
                 )
             # On a busy machine states are heard late: where the robot was then tells nothing.
             measured = None
