@@ -195,3 +195,23 @@ def test_a_refined_body_meets_its_devices_better_than_the_first():
         elbow = model.link_pose(q, 'l_forearm')[:3, 3] - model.link_pose(q, 'l_upper_arm')[:3, 3]
         off.append(abs(float(np.linalg.norm(elbow)) - true.proportions.upper_arm))
     assert off[1] < 0.6 * off[0]
+
+
+def test_bodies_are_fitted_to_what_was_measured(monkeypatch):
+    """A device that comes back is shown on its way there for a while, where nobody saw it."""
+    first = Calibration.nominal(1.7).wearing(SIX)
+    whole = exercise(first, rate_hz=60.0)
+    # The left controller is unseen for a tenth of a second, again and again.
+    row = SIX.index('l_controller')
+    seen = [i for i in range(len(SIX)) if i != row]
+    frames = [
+        f if i // 6 % 2 else TrackingFrame(f.stamp_ns, tuple(SIX[j] for j in seen), f.poses[seen])
+        for i, f in enumerate(whole)
+    ]
+    fitted_to = []
+    monkeypatch.setattr(MotionFit, 'best', lambda _, found: fitted_to.extend(found) or first)
+    refine(first, frames)
+    measured = {f.poses[row].tobytes() for f in frames if len(f.names) == len(SIX)}
+    assert len(fitted_to) > 10
+    for observation in fitted_to[1:]:  # after the pose of the first calibration
+        assert observation.targets[row].tobytes() in measured
