@@ -164,6 +164,19 @@ def test_a_clock_that_was_set_back_is_followed() -> None:
         np.testing.assert_array_equal(tool_pose(frames), some_pose(stamp_ns % 7))
 
 
+def test_of_a_chain_nothing_is_kept_from_before_the_clock_was_set_back() -> None:
+    """One link is told before the other, as of two publishers: its old poses are of the future."""
+    frames = tree()
+    for stamp_ns, seed in ((NOW_NS, 1), (NOW_NS + MS, 2)):
+        frames.update('world', 'hand', stamp_ns, some_pose(seed))
+        frames.update('hand', 'tool', stamp_ns, some_pose(seed + 2))
+    back_ns = NOW_NS - 10**12
+    frames.update('world', 'hand', back_ns, some_pose(5))
+    frames.update('hand', 'tool', back_ns - MS, some_pose(6))
+    assert frames.place('tool', NOW_NS).stamp_ns == back_ns - MS
+    np.testing.assert_allclose(tool_pose(frames), some_pose(5) @ some_pose(6), atol=1e-12)
+
+
 def test_another_parent_takes_over() -> None:
     frames = tree()
     frames.update('world', 'tool', NOW_NS, some_pose(1))
