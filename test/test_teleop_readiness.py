@@ -178,6 +178,32 @@ def test_what_lasts_for_a_moment_only_is_not_told_nor_an_age_that_grows() -> Non
     assert len(told) == 2, told
 
 
+def test_a_stop_of_an_arm_that_holds_leaves_nobody_ready() -> None:
+    """It was ready for its next press before the robot fell silent."""
+    operator = waiting()
+    operator.clutches = [1.0]
+    operator.move(FORWARD, STILL, 50)
+    operator.clutches = [0.0]
+    assert operator.rest(200).detail == READY
+    operator.robot_age_s = 0.3
+    states = [operator.tick() for _ in range(LASTING)]
+    assert {command.state for command in states} == {State.STOPPED, State.DISENGAGED}
+    assert all(command.reason is Reason.ROBOT_STALE for command in states)
+
+
+@pytest.mark.parametrize('sign', (1.0, -1.0))
+def test_how_old_the_robot_is_stays_true_and_is_told_in_few_steps(sign: float) -> None:
+    operator = waiting()
+    told: dict[str, float] = {}
+    for age_s in np.geomspace(0.3, 20.0, 60):
+        operator.robot_age_s = sign * age_s
+        told.setdefault(operator.rest(LASTING).detail, age_s)
+    assert len(told) == 3, told
+    for text, since_s in told.items():
+        least_s = float(text.partition('more than ')[2].split()[0])
+        assert least_s < since_s < 1.1 * max(least_s, 0.3), text
+
+
 def test_of_two_arms_each_is_told() -> None:
     config = replace(
         PANDA,

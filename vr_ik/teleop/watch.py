@@ -38,6 +38,8 @@ _OTHERS_TOLERANCE = 0.02
 REST_S = 0.1
 # How long a gain or loss of the clock counts [s].
 _DRIFT_MEMORY_S = 1.0
+# How old a state is, is told in steps: true as it grows older, and no new text at each tick.
+_AGES_S = (1.0, 10.0, 60.0, 600.0, 3600.0)
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class RobotWatch:
             self.positions[j] = value
         age_s = (now_ns - robot.stamp_ns) * 1e-9
         if abs(age_s) > self._timeout_s:
-            return Finding(Reason.ROBOT_STALE, amount=f'by {age_s:.3f} s')
+            return Finding(Reason.ROBOT_STALE, _beyond(age_s, self._timeout_s))
         beyond = np.maximum(self._lower - self.positions, self.positions - self._upper)
         worst = int(np.argmax(beyond))
         if beyond[worst] > (_START_TOLERANCE if command is None else _LIMIT_TOLERANCE):
@@ -171,3 +173,9 @@ class RobotWatch:
             if away[worst] > self._distance:
                 return Finding(Reason.ROBOT_FAR, self._names[worst], f'by {away[worst]:.3f}')
         return self.others_away(robot.positions)
+
+
+def _beyond(age_s: float, timeout_s: float) -> str:
+    """Return by how much a stamp is too old, or too far ahead of the clock, in steps."""
+    steps_s = [timeout_s, *(s for s in _AGES_S if timeout_s < s < abs(age_s))]
+    return f'{"by" if age_s > 0.0 else "its stamp is ahead by"} more than {steps_s[-1]:g} s'
