@@ -15,12 +15,14 @@
 """What holds an arm back is said by name, and nothing is said while it follows."""
 
 from collections import Counter
+import dataclasses
 
 import numpy as np
 import pytest
 from teleop_session_support import Operator, PANDA, PANDA_READY, robot_text
 
 from vr_ik.config import replace
+from vr_ik.teleop.haptics import Haptics
 from vr_ik.teleop.types import Buzz, State
 
 STILL = np.zeros(3)
@@ -81,3 +83,16 @@ def test_it_ends_when_the_hand_comes_back_and_is_felt_once_each_time() -> None:
         command = operator.rest(100)
         assert command.detail == 'all is well'
     assert felt.count((0, Buzz.LIMIT)) == 2
+
+
+def test_an_arm_that_begins_to_go_back_by_itself_is_felt_once_each_time() -> None:
+    """It is held back all the while, which was felt before."""
+    operator = Operator(PANDA, robot_text('panda'), PANDA_READY)
+    operator.engage()
+    haptics = Haptics(1)
+    follows = operator.rest(1).arms[0]
+    held = dataclasses.replace(follows, held_by='something')
+    back = dataclasses.replace(held, goes_back=True)
+    felt = [haptics.take([report]) for report in (follows, held, back, back, held, back, follows)]
+    returns = ((0, Buzz.RETURN),)
+    assert felt == [(), ((0, Buzz.LIMIT),), returns, (), (), returns, ()]

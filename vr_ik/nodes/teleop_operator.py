@@ -42,7 +42,7 @@ from vr_ik.types import Array
 
 _WARNING_PERIOD_S = 5.0
 _ROOT = 'base_link'
-_INTENSITY = {Buzz.LIMIT: 0.3, Buzz.SINGULARITY: 0.3, Buzz.LOSS: 1.0}
+_INTENSITY = {Buzz.LIMIT: 0.3, Buzz.SINGULARITY: 0.3, Buzz.RETURN: 0.6, Buzz.LOSS: 1.0}
 
 
 class Operator:

@@ -48,4 +48,6 @@ def _feelings(report: ArmReport, before: set[Buzz]) -> set[Buzz]:
     felt = {Buzz.LIMIT} if report.held_by else set()
     if report.singularity < NEAR_SINGULAR * (2.0 if Buzz.SINGULARITY in before else 1.0):
         felt.add(Buzz.SINGULARITY)
+    if report.goes_back:
+        felt.add(Buzz.RETURN)
     return felt

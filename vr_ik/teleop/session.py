@@ -321,6 +321,7 @@ class TeleopSession:
             rotation_error,
             self._arm.singularity(i),
             self._holdings[i].text,
+            following and self._arm.goes_back(i),
         )
 
 

@@ -69,6 +69,8 @@ class Buzz(Enum):
     LIMIT = 'limit'
     """The arm cannot follow: limits, boxes or its own body hold it back."""
     SINGULARITY = 'singularity'
+    RETURN = 'return'
+    """The arm was stuck, and moves by itself to where it can follow again."""
     LOSS = 'loss'
     """The arm has stopped, or refused to engage."""
 
@@ -131,6 +133,8 @@ class ArmReport:
     """Smallest singular value of the Jacobian with metres of the arm's reach as unit."""
     held_by: str
     """What keeps the tip far from its target, in words; empty while it follows."""
+    goes_back: bool
+    """Whether it was stuck, and moves by itself to where it can follow again."""
 
 
 @dataclass(frozen=True, slots=True)
