@@ -209,7 +209,12 @@ def test_bodies_are_fitted_to_what_was_measured(monkeypatch):
         for i, f in enumerate(whole)
     ]
     fitted_to = []
-    monkeypatch.setattr(MotionFit, 'best', lambda _, found: fitted_to.extend(found) or first)
+
+    def note(_, observations):
+        fitted_to.extend(observations)
+        return first
+
+    monkeypatch.setattr(MotionFit, 'best', note)
     refine(first, frames)
     measured = {f.poses[row].tobytes() for f in frames if len(f.names) == len(SIX)}
     assert len(fitted_to) > 10

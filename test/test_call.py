@@ -29,11 +29,23 @@ def _refuse() -> str:
     raise VrIkError('The arms point down.')
 
 
+class _Third:
+    """Refuses twice."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self) -> str:
+        self.calls += 1
+        return 'At last.' if self.calls > 2 else _refuse()
+
+
 @pytest.fixture(scope='module')
 def listener() -> Iterator[Listener]:
     with listening() as found:
         offer(found.node, '/some_node/greet', lambda: 'Good day.')
         offer(found.node, '/some_node/refuse', _refuse)
+        offer(found.node, '/some_node/third', _Third())
         offer_switch(found.node, '/some_node/lamp', lambda is_on: 'lit' if is_on else 'dark')
         yield found
 
@@ -60,6 +72,10 @@ def test_the_answer_is_printed(listener):
 
 def test_who_is_refused_gets_the_reason_and_an_exit_code(listener):
     assert called(listener, '/some_node/refuse') == (1, '', 'The arms point down.')
+
+
+def test_who_is_refused_may_call_again(listener):
+    assert called(listener, '/some_node/third', '--retry', '20') == (0, 'At last.', '')
 
 
 @pytest.mark.parametrize(('value', 'answer'), [('true', 'lit'), ('false', 'dark')])

@@ -32,12 +32,18 @@ def call(
     timeout_s: Annotated[
         float, typer.Option('--timeout', metavar='S', min=0.1, help='How long to wait [s].')
     ] = 10.0,
+    retry_s: Annotated[
+        float,
+        typer.Option(
+            '--retry', metavar='S', min=0.0, help='For how long to call again if refused [s].'
+        ),
+    ] = 0.0,
 ) -> None:
     """Call a service of a running node (std_srvs/Trigger or SetBool) and print its answer.
 
     The exit code is 0 if it was done, 1 if the node refused it.
     """
-    answer = import_node_module('calling').call_service(service, value, timeout_s)
+    answer = import_node_module('calling').call_service(service, value, timeout_s, retry_s)
     typer.echo(answer.message, err=not answer.success)
     if not answer.success:
         raise typer.Exit(1)

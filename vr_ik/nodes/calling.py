@@ -26,25 +26,31 @@ from vr_ik.errors import UnknownNameError, VrIkError
 
 _TYPES = {'std_srvs/srv/Trigger': Trigger, 'std_srvs/srv/SetBool': SetBool}
 _LOOK_EVERY_S = 0.1
+_CALL_EVERY_S = 0.2
 
 
-def call_service(name: str, value: bool | None, timeout_s: float) -> Any:
+def call_service(name: str, value: bool | None, timeout_s: float, retry_s: float) -> Any:
     """Return the answer (`success`, `message`) of a running node's service.
 
-    Raises `UnknownNameError` where no such service is there in time, and `VrIkError` where the
-    value does not go with the service, or no answer comes.
+    Where it refuses, it is called again for so long. Raises `UnknownNameError` where no such
+    service is there in time, and `VrIkError` where the value does not go with the service, or no
+    answer comes.
     """
     rclpy.init()
     node = rclpy.create_node('vr_ik_call', enable_rosout=False)
     try:
-        ends_s = time.monotonic() + timeout_s
-        kind = _found(node, name, ends_s)
+        kind = _found(node, name, time.monotonic() + timeout_s)
         client = node.create_client(kind, name)
-        future = client.call_async(_request(kind, name, value))
-        rclpy.spin_until_future_complete(node, future, timeout_sec=ends_s - time.monotonic())
-        if not future.done():
-            raise VrIkError(f"'{name}' has not answered within {timeout_s:g} s.")
-        return future.result()
+        request = _request(kind, name, value)
+        gives_up_s = time.monotonic() + retry_s
+        while True:
+            future = client.call_async(request)
+            rclpy.spin_until_future_complete(node, future, timeout_sec=timeout_s)
+            if not future.done():
+                raise VrIkError(f"'{name}' has not answered within {timeout_s:g} s.")
+            if future.result().success or time.monotonic() > gives_up_s:
+                return future.result()
+            time.sleep(_CALL_EVERY_S)
     except ExternalShutdownException:
         raise VrIkError(f"Interrupted while '{name}' was called.") from None
     finally:
