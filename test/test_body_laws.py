@@ -272,12 +272,21 @@ def test_who_lies_down_lies_on_the_floor(user, pitch_deg, roles):
 @pytest.mark.parametrize('name', ['sitting on the heels', 'sitting cross-legged', 'deep squat'])
 @pytest.mark.parametrize('roles', [THREE, FOUR], ids=['3', '4'])
 def test_who_sits_on_the_floor_has_no_feet_below_it(user, name, roles):
-    path = smooth_path(user.model, [STAND, standing_in(name), standing_in(name), STAND])
+    poses = [STAND, standing_in(name), standing_in(name), STAND]
+    path = smooth_path(user.model, poses, seconds=1.0)
     links = np.array([user.model.link_poses(q) for q in solve(user, path, roles)])
     assert links[:, :, 2, 3].min() > -0.08
     truly = np.array([user.model.link_poses(q) for q in path])
     extra_m = np.linalg.norm(np.diff(links - truly, axis=0)[:, :, :3, 3], axis=2)
     assert extra_m.max() < 0.05
+
+
+@pytest.mark.parametrize('roles', [THREE, FOUR], ids=['3', '4'])
+def test_who_squats_does_not_buckle_to_one_side(user, roles):
+    path = np.array([user.q_at(t) for t in np.arange(6.0, 11.0, 1.0 / RATE_HZ)])
+    solved = solve(user, path, roles)
+    assert solved[:, joint_columns(user.model, 'knee_flexion')].max() > math.radians(90.0)
+    assert np.abs(solved[:, joint_columns(user.model, 'knee_rotation')]).max() < math.radians(8.0)
 
 
 def test_feet_face_as_the_waist_does_not_as_the_head_does(user):

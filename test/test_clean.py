@@ -233,3 +233,16 @@ def test_reset_forgets():
     target, confidence = stream.feed(at(5.0))
     assert (target == at(5.0)).all()
     assert confidence == 1.0
+
+
+def test_a_frame_that_is_told_twice_changes_nothing():
+    """A hand in quick motion is still believed after it."""
+    stream = Stream()
+    for i in range(40):
+        # From rest to 16 m/s, beyond what is believed of a hand of unknown speed.
+        pose = at(20.0 * (0.01 * i) ** 2)
+        target, confidence = stream.feed(pose)
+        assert (target == pose).all() and confidence == 1.0
+        stream.stamp_ns -= STEP_NS
+        assert (stream.feed(pose)[0] == pose).all()
+    assert stream.cleaner.glitches == 0

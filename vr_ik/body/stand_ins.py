@@ -46,7 +46,7 @@ _LOOSE = 0.95
 # 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
 # posture.
 _UPRIGHT_WEIGHT = 0.02
-_FLOOR_WEIGHT = 0.06
+_FLOOR_WEIGHT = 0.02
 # s/m^2: what holds the pelvis back, so that it does not sway with the hands.
 _INERTIA = 1e-3
 

@@ -100,8 +100,11 @@ def _take(memory: Memory, i: int, pose: Array, now_ns: int, limits: Array) -> in
     if not is_gated or _is_possible(
         distance, angle, seconds, memory.speeds[i, 0], memory.speeds[i, 1], limits
     ):
-        speed = distance / seconds if seconds > 0.0 else 0.0
-        _believe(memory, i, pose, now_ns, speed, angle / seconds if seconds > 0.0 else 0.0)
+        # A frame that is told twice says nothing about the speed.
+        speed, turning = memory.speeds[i, 0], memory.speeds[i, 1]
+        if seconds > 0.0:
+            speed, turning = distance / seconds, angle / seconds
+        _believe(memory, i, pose, now_ns, speed, turning)
         return 0
     started = memory.jump_stamps_ns[i]
     waited_s = 0.0 if started == NEVER else (now_ns - started) * 1e-9
