@@ -338,6 +338,7 @@ def test_unknown_users_and_broken_files_are_named(tmp_path):
         (b'a: 1', "no 'version'"),
         (text.replace('version: 1', 'version: 9').encode(), 'version 9'),
         (text.replace('thigh: ', 'thigh: -').encode(), 'thigh'),
+        (text.replace('  l_foot:', '  l_fot:').encode(), "mean 'l_foot'"),
         (text.replace('link: l_gripper', 'link: l_griper').encode(), "mean 'l_gripper'"),
     ):
         file.write_bytes(broken)

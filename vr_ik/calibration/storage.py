@@ -27,6 +27,7 @@ from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.mounts import Mount
 from vr_ik.body.skeleton import Frame, frames, Segment, segments
 from vr_ik.calibration.calibration import Calibration
+from vr_ik.config import ROLES
 from vr_ik.errors import CalibrationError, UnknownNameError, VrIkError
 from vr_ik.math.rotations import matrix_from_quaternion, pose, quaternion_from_matrix
 
@@ -128,6 +129,8 @@ def _from_mapping(content: Any) -> Calibration:
     links = ('base_link', *(part.link for part in parts))
     mounts = {}
     for role, device in content['devices'].items():
+        if role not in ROLES:
+            raise UnknownNameError('device', str(role), ROLES)
         quaternion = np.array(device['quaternion_xyzw'], np.float64)
         position = np.array(device['position_m'], np.float64)
         norm = float(np.linalg.norm(quaternion))
@@ -136,5 +139,5 @@ def _from_mapping(content: Any) -> Calibration:
         rotation = matrix_from_quaternion(quaternion / norm)
         if device['link'] not in links:
             raise UnknownNameError(f'link of {role}', str(device['link']), links)
-        mounts[str(role)] = Mount(device['link'], pose(rotation, position))
+        mounts[role] = Mount(device['link'], pose(rotation, position))
     return Calibration(proportions, mounts, float(content['floor_m']))

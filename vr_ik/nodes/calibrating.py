@@ -122,6 +122,9 @@ class Calibrating:
         self.state = body.origin
         if body.remark:
             self._node.get_logger().warning(body.remark)
+        if body.calibration is not None:
+            worn = ', '.join(body.calibration.mounts)
+            self._node.get_logger().info(f'The body is that of {body.origin}, who wears {worn}.')
 
     def note(self, frame: TrackingFrame) -> None:
         """Remember a frame, as it came, for as long as calibration may need it."""
