@@ -83,7 +83,8 @@ def test_a_t_pose_is_held_when_the_readme_says(user):
     """Long enough to call for a calibration by hand."""
     text = (Path(__file__).parent.parent / 'README.md').read_text()
     said = re.search(
-        r'from second ([\d.]+) to ([\d.]+) after his start, and every ([\d.]+) s', text
+        r'from second ([\d.]+) to ([\d.]+) after his start, and every ([\d.]+) s',
+        ' '.join(text.split()),
     )
     assert said is not None
     begin, end, period = map(float, said.groups())

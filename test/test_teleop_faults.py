@@ -203,6 +203,15 @@ class Faults(RuleBasedStateMachine):
         self._count(ticks + 1)
         self.operator.head = np.eye(4)
 
+    @rule()
+    def press_without_a_controller(self) -> None:
+        self._mend()
+        self._rest()
+        self.operator.rest(_CALM)
+        self.operator.unheard = '/other/joint_trajectory'
+        self._refused(Reason.NOT_HEARD)
+        self.operator.unheard = ''
+
     @rule(way=vectors)
     def jump(self, way) -> None:
         self.operator.hands[0][:3, 3] += 0.2 * way
