@@ -68,6 +68,20 @@ def level_direction(
     return ahead_x / length, ahead_y / length
 
 
+@inlined_kernel
+def pelvis_yaw(root: Array) -> float:
+    """Return where a pelvis at this position and quaternion (7) faces [rad]."""
+    x, y, z, w = root[3], root[4], root[5], root[6]
+    ahead_x, ahead_y = level_direction(
+        1.0 - 2.0 * (y * y + z * z),
+        2.0 * (x * y + z * w),
+        2.0 * (x * z - y * w),
+        2.0 * (x * z + y * w),
+        2.0 * (y * z - x * w),
+    )
+    return math.atan2(ahead_y, ahead_x)
+
+
 @kernel
 def look_direction(head: Array) -> tuple[float, float]:
     """Return the level unit vector in which pose_world_from_hmd looks."""

@@ -24,6 +24,7 @@ import math
 
 import numpy as np
 
+from vr_ik.body.heading import pelvis_yaw
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.types import Array
 
@@ -119,8 +120,7 @@ def _plant(
 def _note_motion(motion: Array, root: Array, seconds: float) -> bool:
     """Follow the pelvis; tell whether it is on its way somewhere."""
     is_new = math.isnan(motion[_PLACE])
-    x, y, z, w = root[3], root[4], root[5], root[6]
-    yaw = math.atan2(2.0 * (x * y + z * w), 1.0 - 2.0 * (y * y + z * z))
+    yaw = pelvis_yaw(root)
     for k in range(4):
         now = yaw if k == _YAW else root[k]
         if is_new:

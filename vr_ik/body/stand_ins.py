@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vr_ik.body.heading import Heading, LEVEL, level_direction
+from vr_ik.body.heading import Heading, LEVEL, pelvis_yaw
 from vr_ik.body.heading_by_cases import HeadingByCases
 from vr_ik.body.mounts import device_mounts
 from vr_ik.body.planting import Planting
@@ -186,7 +186,7 @@ def _fill(
         standing = max(_risen(hip_height, _LYING_HIP, _SITTING_HIP), upright)
     if is_known and _is_needless(needless_by[_PELVIS], confidence):
         # A device on the trunk knows better than head and hands how it is.
-        yaw, lying = _yaw(root), 0.0
+        yaw, lying = pelvis_yaw(root), 0.0
     sine, cosine = math.sin(yaw), math.cos(yaw)
     up = _unit(-lying * down_x, -lying * down_y, 1.0 - lying)
     turn = _turned(up, lying, cosine, sine, head)
@@ -259,20 +259,6 @@ def _is_needless(needless_by: NDArray[np.bool_], confidence: Array) -> bool:
 def _risen(value: float, none: float, full: float) -> float:
     """Return 0 up to a value, 1 from another one, and what is between."""
     return min(1.0, max(0.0, (value - none) / (full - none)))
-
-
-@inlined_kernel
-def _yaw(root: Array) -> float:
-    """Return where the pelvis faces [rad]."""
-    x, y, z, w = root[3], root[4], root[5], root[6]
-    ahead_x, ahead_y = level_direction(
-        1.0 - 2.0 * (y * y + z * z),
-        2.0 * (x * y + z * w),
-        2.0 * (x * z - y * w),
-        2.0 * (x * z + y * w),
-        2.0 * (y * z - x * w),
-    )
-    return math.atan2(ahead_y, ahead_x)
 
 
 @inlined_kernel

@@ -41,7 +41,7 @@ def turn(before: Array, after: Array) -> tuple[float, tuple[float, float, float]
     y = _turned(before, after, 0, 2) - _turned(before, after, 2, 0)
     z = _turned(before, after, 1, 0) - _turned(before, after, 0, 1)
     sine = math.sqrt(x * x + y * y + z * z)
-    # Half a turn has no axis to go by; from one frame to the next it does not happen.
+    # Exactly half a turn has no axis to go by: it is taken for none, and eased in later.
     if sine < 1e-12:
         return 0.0, (0.0, 0.0, 0.0)
     trace = 0.0

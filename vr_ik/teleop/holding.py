@@ -18,6 +18,7 @@ import numpy as np
 
 from vr_ik.teleop.arm_rows import MARGIN_M
 from vr_ik.teleop.arm_step import ArmStep
+from vr_ik.teleop.arm_work import LEVER_M
 from vr_ik.teleop.config import TeleopConfig
 from vr_ik.teleop.rooms import Rooms
 from vr_ik.types import Array
@@ -34,8 +35,6 @@ _AT_LIMIT = 2e-3
 _AT_SPEED = 0.98
 # Beside the margin that the arm keeps from an obstacle, what is this near holds it back [m].
 _TOUCHING_M = 2e-3
-# A radian of the tip's turn counts as much as this many metres of its way.
-_LEVER_M = 0.3
 # Of the least squares for the way that the joints would go, and how far it is tried [rad or m].
 _DAMPING = 1e-3
 _TRIED = 1e-3
@@ -86,7 +85,7 @@ class Holding:
         """Return how the joints (n,) would go to the target if nothing held them back."""
         arm, q = self._step.arm, self._step.q
         jacobian = arm.model.jacobian(q, arm.tips[self._arm])
-        weights = np.array([1.0] * 3 + [_LEVER_M] * 3)
+        weights = np.array([1.0] * 3 + [LEVER_M] * 3)
         weighted = weights[:, None] * jacobian
         error = weights * self._step.way_to_target(self._arm)
         square = weighted.T @ weighted + _DAMPING * np.eye(len(q))
