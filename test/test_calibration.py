@@ -27,10 +27,9 @@ from vr_ik.body.shoulder import shoulder_angles
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.calibration.hold import calibrate_held, find_held, rarely_seen, remark_on
 from vr_ik.calibration.refine import refine
-from vr_ik.calibration.storage import load, save, users
 from vr_ik.calibration.t_pose import calibrate_standing
 from vr_ik.config import SolverConfig
-from vr_ik.errors import CalibrationError, UnknownNameError
+from vr_ik.errors import CalibrationError
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import pose, rotation_from_rpy
 from vr_ik.pipeline import Pipeline
@@ -305,46 +304,6 @@ def test_who_does_not_move_keeps_the_calibration():
     frames = [TrackingFrame(1 + i * 10**7, f.names, f.poses) for i, f in enumerate(still)]
     refined = refine(first, frames)
     assert refined.proportions.thigh == pytest.approx(first.proportions.thigh, rel=0.02)
-
-
-def test_a_stored_calibration_comes_back_the_same(tmp_path):
-    calibration = calibrate_standing(devices())
-    save(calibration, 'ann', tmp_path)
-    save(Calibration.nominal(1.8), 'bob', tmp_path)
-    assert users(tmp_path) == ('ann', 'bob')
-    again = load('ann', tmp_path)
-    assert again.proportions == calibration.proportions
-    assert again.floor_m == calibration.floor_m
-    for role, mount in calibration.mounts.items():
-        assert again.mounts[role].link == mount.link
-        pose_again = again.mounts[role].pose_link_from_device
-        assert np.allclose(pose_again, mount.pose_link_from_device, atol=1e-12)
-
-
-def test_unknown_users_and_broken_files_are_named(tmp_path):
-    save(Calibration.nominal(1.8), 'bob', tmp_path)
-    with pytest.raises(UnknownNameError, match='bob'):
-        load('bab', tmp_path)
-    with pytest.raises(CalibrationError, match='user'):
-        save(Calibration.nominal(1.8), '../bob', tmp_path)
-    file = tmp_path / 'bob.yaml'
-    text = file.read_text()
-    (tmp_path / 'folder.yaml').mkdir()
-    assert users(tmp_path) == ('bob',)
-    for broken, reason in (
-        (b'', 'no entries'),
-        (b'a: [1\nb: 2', 'in line 2'),
-        (b'\xff\x00', 'no text'),
-        (b'a: 1', "no 'version'"),
-        (text.replace('version: 1', 'version: 9').encode(), 'version 9'),
-        (text.replace('thigh: ', 'thigh: -').encode(), 'thigh'),
-        (text.replace('  l_foot:', '  l_fot:').encode(), "mean 'l_foot'"),
-        (text.replace('link: l_gripper', 'link: l_griper').encode(), "mean 'l_gripper'"),
-    ):
-        file.write_bytes(broken)
-        with pytest.raises(CalibrationError, match='bob') as told:
-            load('bob', tmp_path)
-        assert reason in str(told.value)
 
 
 @pytest.mark.parametrize(
