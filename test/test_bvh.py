@@ -178,13 +178,37 @@ def test_devices_are_worn_where_people_wear_them(tmp_path):
     assert np.allclose(belt, (-0.11, 0.0, 0.95 + 0.06), atol=1e-9)
 
 
-@pytest.mark.parametrize('unit_cm', [100.0, _CMU_UNIT_CM])
+@pytest.mark.parametrize('unit_cm', [100.0, 2.54, _CMU_UNIT_CM])
 def test_a_skeleton_is_the_same_in_every_unit(tmp_path, unit_cm):
     row = rows(4, 60.0)
     ours = read_mocap(write(tmp_path, skeleton(4, row)))
     theirs = read_mocap(write(tmp_path, skeleton(4, row, unit_cm)))
     for joint, places in ours.joints.items():
         assert np.allclose(theirs.joints[joint], places, atol=1e-6), joint
+
+
+_JOINTS_THEMSELVES = {
+    'UpperArm_': 'Shoulder',
+    'LowerArm_': 'Elbow',
+    'Hand_': 'Wrist',
+    'UpperLeg_': 'Hip',
+    'LowerLeg_': 'Knee',
+    'Foot_': 'Ankle',
+}
+
+
+@pytest.mark.parametrize('character', ['', 'mixamorig:'])
+@pytest.mark.parametrize('names', ['cmu', 'joints'])
+def test_a_skeleton_is_the_same_by_every_name(tmp_path, names, character):
+    plain = skeleton(4, rows(4, 60.0))
+    text = plain.replace('JOINT Shoulder_', 'JOINT Collar_')
+    for bandai, name in (_CMU_NAMES if names == 'cmu' else _JOINTS_THEMSELVES).items():
+        for letter, word in (('L', 'Left'), ('R', 'Right')):
+            text = text.replace(f'JOINT {bandai}{letter}', f'JOINT {word}{name}')
+    text = text.replace('JOINT ', f'JOINT {character}').replace('ROOT ', f'ROOT {character}')
+    ours, theirs = read_mocap(write(tmp_path, plain)), read_mocap(write(tmp_path, text, 'b.bvh'))
+    for joint, places in ours.joints.items():
+        assert np.array_equal(theirs.joints[joint], places), joint
 
 
 def test_the_hand_of_cmu_turns_at_the_base_of_the_fingers(tmp_path):

@@ -88,7 +88,9 @@ def plot_motion(r: Reconstruction, solver: str, folder: Path) -> Path:
             solved.set_yticks([])
     _draw_over_time(figure.add_subplot(grid[2, :]), r, found)
     _draw_errors(figure.add_subplot(grid[3, :]), r, found)
-    figure.suptitle(f'{r.recording.name}, {solver}, {len(r.roles)} devices', x=0.02, ha='left')
+    title = f'{r.recording.name}, {solver}, {len(r.roles)} devices'
+    held_out = 'what did not go in is fixed to its link at the first frame'
+    figure.suptitle(f'{title}; {held_out}', x=0.02, ha='left')
     return save(figure, folder, f'{r.recording.name}_{solver}')
 
 

@@ -22,7 +22,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from vr_ik.config import SolverConfig
-from vr_ik.errors import UnknownNameError, VrIkError
+from vr_ik.errors import CalibrationError, UnknownNameError, VrIkError
 from vr_ik.evaluation.eval_data import read_recordings
 from vr_ik.evaluation.eval_plot import plot_motion
 from vr_ik.evaluation.metrics import Figures, motion_figures, overall_figures, unbeaten
@@ -79,7 +79,8 @@ def compare(
     if len(by_solver) > 1:
         _print_side_by_side(points, by_solver)
     first, *others = by_solver
-    figures = {'solver': first, **by_solver[first]}
+    made = {'solver': first, 'points': points, 'refined': refined}
+    figures = {**made, **by_solver[first]}
     if others:
         figures['solvers'] = {name: by_solver[name] for name in others}
     return figures
@@ -106,7 +107,10 @@ def _evaluate(
     motions = {}
     for recording in recordings:
         roles = input_roles(recording, points)
-        reconstruction = reconstruct(recording, roles, config, refined)
+        try:
+            reconstruction = reconstruct(recording, roles, config, refined)
+        except CalibrationError as error:
+            raise CalibrationError(f"'{recording.name}': {error}") from None
         motions[recording.name] = motion_figures(reconstruction)
         if plot is not None:
             plot_motion(reconstruction, config.solver, plot)

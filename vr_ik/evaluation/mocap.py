@@ -25,18 +25,20 @@ from vr_ik.evaluation.recordings import Recording
 from vr_ik.io.bvh import read_bvh
 from vr_ik.types import Array
 
-# Names of one joint in the skeletons of CMU (as converted by B. Hahne) and Bandai Namco.
+# Names of one joint: after 'Left' in the skeletons of CMU (as converted by B. Hahne) and others,
+# and last the one before '_L' in Bandai Namco's.
 _PAIRS = {
-    'upper_arm': ('Arm', 'UpperArm'),
-    'forearm': ('ForeArm', 'LowerArm'),
+    # A LeftShoulder beside a LeftArm is a collar bone.
+    'upper_arm': ('Arm', 'Shoulder', 'UpperArm'),
+    'forearm': ('ForeArm', 'Elbow', 'LowerArm'),
     # CMU's Hand turns about the forearm alone; what bends is FingerBase, at the same place.
-    'wrist': ('FingerBase', 'Hand'),
-    'thigh': ('UpLeg', 'UpperLeg'),
-    'shin': ('Leg', 'LowerLeg'),
-    'ankle': ('Foot', 'Foot'),
+    'wrist': ('FingerBase', 'Hand', 'Wrist', 'Hand'),
+    'thigh': ('UpLeg', 'Hip', 'UpperLeg'),
+    'shin': ('Leg', 'Knee', 'LowerLeg'),
+    'ankle': ('Foot', 'Ankle', 'Foot'),
 }
 _SIDES = {'l': ('Left', 'L'), 'r': ('Right', 'R')}
-_MIDDLE = {'base_link': ('Hips', 'Hips'), 'neck': ('Neck1', 'Neck'), 'head': ('Head', 'Head')}
+_MIDDLE = {'base_link': ('Hips',), 'neck': ('Neck1', 'Neck'), 'head': ('Head',)}
 TRUE_JOINTS = (
     'head',
     'neck',
@@ -54,8 +56,8 @@ _WORN: Mapping[str, tuple[str, tuple[float, float, float]]] = {
     'foot': ('ankle', (0.07, 0.0, -0.01)),
 }
 _LEG_RANGE_M = (0.5, 1.2)
-# Metres, centimetres, and the unit of CMU's skeletons.
-_UNITS = (1.0, 0.01, 0.0254 / 0.45)
+# Metres, centimetres, inches, and the unit of CMU's skeletons.
+_UNITS = (1.0, 0.01, 0.0254, 0.0254 / 0.45)
 _LEVEL = math.radians(20.0)
 _OUT, _DOWN = 'out', 'down'
 _BONES = {'upper_arm': _OUT, 'forearm': _OUT, 'thigh': _DOWN, 'shin': _DOWN}
@@ -90,6 +92,8 @@ def read_mocap(path: Path) -> Recording:
 
 def _columns(path: Path, names: tuple[str, ...]) -> dict[str, int]:
     """Return the index of the skeleton's joint for each link."""
+    # Some name their character first: 'mixamorig:LeftArm'.
+    names = tuple(name.rsplit(':', 1)[-1] for name in names)
     columns = {}
     for link, choices in _link_names().items():
         found = [name for name in choices if name in names]
@@ -102,9 +106,8 @@ def _columns(path: Path, names: tuple[str, ...]) -> dict[str, int]:
 def _link_names() -> dict[str, tuple[str, ...]]:
     names: dict[str, tuple[str, ...]] = dict(_MIDDLE)
     for side, (word, letter) in _SIDES.items():
-        for part, (cmu, bandai) in _PAIRS.items():
-            names[f'{side}_{part}'] = (word + cmu, f'{bandai}_{letter}')
-        names[f'{side}_wrist'] += (f'{word}Hand',)
+        for part, (*after, before) in _PAIRS.items():
+            names[f'{side}_{part}'] = (*(word + name for name in after), f'{before}_{letter}')
     return names
 
 
