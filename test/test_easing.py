@@ -184,6 +184,57 @@ def test_nothing_shown_is_faster_than_joints_though_what_fits_is(user):
     assert (np.abs(leapt - shown)[7:] > model.velocity_limits * 0.01).any()
 
 
+def test_one_joint_that_is_too_fast_makes_no_other_late(user):
+    model = user.model
+    easing = Easing(model)
+    before = user.q_at(START_S)
+    fits = before.copy()
+    fits[:3] += 0.02
+    fits[7 + model.joint_index('l_knee_flexion')] += 0.05
+    twist = 7 + model.joint_index('r_forearm_twist')
+    fits[twist] -= math.copysign(0.5, fits[twist])
+    easing.hold_back(before, fits, 0.01)
+    shown = easing.shown(fits, before, 0.01)
+    others = np.delete(np.arange(len(fits)), twist)
+    np.testing.assert_allclose(shown[others], fits[others], atol=1e-12)
+    assert abs(shown - before)[twist] == pytest.approx(
+        model.velocity_limits[twist - 7] * 0.01, rel=1e-6
+    )
+
+
+def test_limbs_wait_for_a_trunk_that_is_too_fast(user):
+    """All joints go the same share of their way, and none of them too far."""
+    model = user.model
+    easing = Easing(model)
+    before = user.q_at(START_S)
+    fits = before.copy()
+    fits[7 + model.joint_index('thorax_flexion')] += 0.12  # twice as far as it gets in 10 ms
+    fits[7 + model.joint_index('l_knee_flexion')] += 0.05
+    easing.hold_back(before, fits, 0.01)
+    gone = (easing.shown(fits, before, 0.01) - before)[7:]
+    share = gone[model.joint_index('thorax_flexion')] / 0.12
+    assert share == pytest.approx(0.5)
+    assert gone[model.joint_index('l_knee_flexion')] == pytest.approx(share * 0.05)
+
+
+def test_what_is_held_back_all_the_time_is_not_left_behind(user):
+    """A joint that has to be faster than it can for a while is at its limit all the while."""
+    model = user.model
+    easing = Easing(model)
+    joint = model.joint_index('r_elbow_flexion')
+    fastest = model.velocity_limits[joint] * 0.01
+    q = shown = model.configuration({'r_elbow_flexion': 0.1})
+    for i in range(8):
+        fits = q.copy()
+        fits[7 + joint] += (1.3 if i < 4 else 0.0) * fastest
+        easing.hold_back(q, fits, 0.01)
+        q, last = fits, shown
+        shown = easing.shown(fits, shown, 0.01) if easing.is_on else fits
+        if i < 5:
+            assert (shown - last)[7 + joint] == pytest.approx(fastest, rel=0.05)
+    np.testing.assert_allclose(shown, fits, atol=1e-9)
+
+
 def test_what_changes_on_the_way_does_not_undo_the_way(user):
     """A second change adds its own offset to what is left of the first."""
     model = user.model

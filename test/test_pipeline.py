@@ -61,6 +61,16 @@ def test_a_whole_round_is_followed_within_millimetres():
         assert (solution.q[7:] >= model.lower).all() and (solution.q[7:] <= model.upper).all()
 
 
+@pytest.mark.parametrize('solver', ['body', 'lm'])
+def test_a_body_without_any_posture_follows_its_devices(solver):
+    user, frames = record(3.0, **CLEAN)
+    pipeline = Pipeline(SolverConfig(solver=solver, posture_weight=0.0))
+    for frame in frames:
+        solution = pipeline.process(frame)
+        assert solution.status != Status.FAILED
+        assert device_errors(user, solution).max() < 0.02
+
+
 def test_without_faults_the_reported_errors_are_the_true_ones():
     user, frames = record(2.0, **CLEAN)
     pipeline = Pipeline(SolverConfig(smoothing_hz=0.0))

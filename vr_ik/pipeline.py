@@ -26,7 +26,7 @@ import time
 import numpy as np
 
 from vr_ik import frame_kernels
-from vr_ik.body.easing import AT_ONCE, CALM, Easing, QUICK
+from vr_ik.body.easing import CALM, Easing, QUICK
 from vr_ik.body.human import human_urdf
 from vr_ik.body.posture import start_postures
 from vr_ik.body.stand_ins import StandIns
@@ -211,8 +211,8 @@ class Pipeline:
             self._before = None
         elif change or has_leapt:
             self._easing.begin(self._wanted_q, q_before, pace)
-        elif seconds > 0.0 and not self._easing.is_possible(q_before, self._wanted_q, seconds):
-            self._easing.begin(self._wanted_q, q_before, AT_ONCE)
+        elif seconds > 0.0:
+            self._easing.hold_back(q_before, self._wanted_q, seconds)
         return result
 
     def _at_rest(self, q: Array) -> SolveResult:

@@ -38,16 +38,18 @@ class Pace(NamedTuple):
     root_m_s: float
     root_rad_s: float
     joints_rad_s: float
+    is_gentle: bool = True
+    """Whether it begins and ends slowly, or goes at full speed all the way."""
 
 
 CALM = Pace(0.4, 1.0, 1.5, 1.5)
 """After a loss there is no haste."""
 QUICK = Pace(0.15, 2.0, 4.0, 6.0)
 """There is better knowledge now: a device came back, or another calibration."""
-AT_ONCE = Pace(0.1, 10.0, 20.0, math.inf)
+AT_ONCE = Pace(0.0, 10.0, 20.0, math.inf, False)
 """Devices have moved as no body does, and mean it: as fast as joints can."""
-# What fades by 1 - 3 u^2 + 2 u^3 is fastest in the middle, and there so much faster than on the
-# average.
+# What fades gently, by 1 - 3 u^2 + 2 u^3, is fastest in the middle, and there so much faster than
+# on the average.
 _PEAK = 1.5
 _NOTHING = 1e-9
 
@@ -59,26 +61,39 @@ class Easing:
         """Begin with none; the model has a free root."""
         self._model = model
         self._fastest = self._speeds(AT_ONCE)
+        of_trunk = [name[:2] not in ('l_', 'r_') for name in model.joint_names]
+        self._trunk = np.array([True] * 6 + of_trunk)
         self.reset()
 
     def reset(self) -> None:
         """Show from now on what fits."""
         self._apart = np.zeros(self._model.nv)
         self._duration_s = self._elapsed_s = 0.0
+        self._is_gentle = True
 
     def take_over(self, before: 'Easing') -> None:
         """Go on with the offset of another body with the same joints."""
         self._apart = before._apart
         self._duration_s, self._elapsed_s = before._duration_s, before._elapsed_s
+        self._is_gentle = before._is_gentle
 
     @property
     def is_on(self) -> bool:
         """Whether something else is shown than what fits."""
         return self._elapsed_s < self._duration_s
 
-    def is_possible(self, q_from: Array, q_to: Array, seconds: float) -> bool:
-        """Tell whether a body can be so quick."""
-        return bool(_are_within(self._model.difference(q_from, q_to), self._fastest, seconds))
+    def hold_back(self, q_from: Array, q_to: Array, seconds: float) -> None:
+        """Let what would have to be faster than a body is come later.
+
+        A joint of a limb makes nothing else late. The trunk carries the limbs: where it is late,
+        they wait for it, lest hands go where neither of the two poses has them.
+        """
+        way = self._model.difference(q_from, q_to)
+        if not _are_within(way, self._fastest, seconds):
+            reach = self._fastest * seconds
+            share = np.min(reach[self._trunk] / np.maximum(np.abs(way[self._trunk]), _NOTHING))
+            way = np.clip(min(share, 1.0) * way, -reach, reach)
+            self.begin(q_to, self._model.integrate(q_from, way), AT_ONCE)
 
     def begin(self, q_fits: Array, q_shown: Array, pace: Pace) -> None:
         """Go on from `q_shown`, where by now `q_fits` is right."""
@@ -87,7 +102,9 @@ class Easing:
             return
         self._apart = self._left() * self._apart + apart
         longest_s = float(np.max(np.abs(self._apart) / self._speeds(pace)))
-        self._duration_s, self._elapsed_s = max(pace.shortest_s, _PEAK * longest_s), 0.0
+        peak = _PEAK if pace.is_gentle else 1.0
+        self._duration_s, self._elapsed_s = max(pace.shortest_s, peak * longest_s), 0.0
+        self._is_gentle = pace.is_gentle
 
     def shown(self, q_fits: Array, q_before: Array, seconds: float) -> Array:
         """Return the pose to show, so many seconds after `q_before`; within all limits."""
@@ -101,6 +118,7 @@ class Easing:
             # What fits moves as well, and both together are too fast: the rest takes longer.
             self.reset()
             self.begin(q_fits, q, AT_ONCE)
+            self._elapsed_s = seconds  # this frame has been shown
         return q
 
     def _speeds(self, pace: Pace) -> Array:
@@ -114,7 +132,7 @@ class Easing:
         if not self.is_on:
             return 0.0
         u = self._elapsed_s / self._duration_s
-        return 1.0 - u * u * (3.0 - 2.0 * u)
+        return 1.0 - u * u * (3.0 - 2.0 * u) if self._is_gentle else 1.0 - u
 
 
 @kernel
