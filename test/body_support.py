@@ -80,9 +80,11 @@ NATURAL_POSES: dict[str, Pose] = {
     'T-pose': T_POSE,
     'A-pose': arms((0.0, 0.7, -0.7), (1.0, 0.0, 0.0)),
     'reaching forward': arms((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)),
-    'typing': arms(DOWN, (1.0, -0.2, 0.0), elbow_flexion=90, forearm_twist=-80),
+    'typing': arms(DOWN, (1.0, -0.2, 0.0), elbow_flexion=90, forearm_twist=-40, wrist_twist=-40),
     'guard': arms((0.4, 0.2, -0.9), (0.5, -0.4, 0.8), elbow_flexion=140),
-    'eating': arms((0.5, 0.2, -0.8), (0.3, -0.5, 0.8), elbow_flexion=140, forearm_twist=60),
+    'eating': arms(
+        (0.5, 0.2, -0.8), (0.3, -0.5, 0.8), elbow_flexion=140, forearm_twist=30, wrist_twist=30
+    ),
     'hands overhead': arms((0.0, 0.1, 1.0), (-1.0, -0.3, 0.0), elbow_flexion=10),
     'overhead, leaning back': arms((-0.2, 0.1, 1.0), (-1.0, -0.5, 0.0)),
     'scratching the neck': arms((-0.1, 0.2, 1.0), (-1.0, -0.3, -0.2), elbow_flexion=145),

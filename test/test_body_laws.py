@@ -167,6 +167,17 @@ def test_knees_that_no_device_tells_of_bend_forward(user, name):
         assert_knees_point_forward(user.model, q)
 
 
+@pytest.mark.parametrize('name', ['shrugging', 'Y-pose', 'hugging oneself', 'guard'])
+@pytest.mark.parametrize('roles', [THREE, SIX], ids=['3', '6'])
+def test_who_moves_alike_on_both_sides_is_alike_on_both_sides(user, name, roles):
+    """Rounding must not decide which arm goes where."""
+    model = user.model
+    pose = standing_in(name)
+    solved = solve(user, smooth_path(model, [STAND, pose, pose], seconds=1.0), roles)
+    apart = np.abs(mirrored(model, solved) - solved)
+    assert apart[-1, [0, 1, 2, *range(7, apart.shape[1])]].max() < 0.02
+
+
 @pytest.mark.parametrize('pitch_deg', [-90.0, 90.0], ids=['on the back', 'prone'])
 def test_knees_that_no_device_tells_of_bend_forward_when_the_user_lies_down(user, pitch_deg):
     between = 'sitting' if pitch_deg < 0.0 else 'kneeling'

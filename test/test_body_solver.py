@@ -28,8 +28,9 @@ from vr_ik.config import SolverConfig
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import pose, rotation_from_rpy
 from vr_ik.pipeline import Pipeline
-from vr_ik.solvers.body import BodySolver
+from vr_ik.solvers.body import _arm, BodySolver
 from vr_ik.solvers.lm import LevenbergMarquardt
+from vr_ik.solvers.natural_start import NUMBERS, TRIED
 from vr_ik.trackers.simulated_user import SimulatedUser
 from vr_ik.types import Task, TrackingFrame
 
@@ -76,6 +77,93 @@ def test_a_wound_up_arm_comes_free():
         ends.append(result)
     assert ends[0].position_errors.max() < 0.01
     assert ends[0].cost <= ends[1].cost + 1e-12
+
+
+TWIST = {'shoulder_flexion': 2.6, 'shoulder_rotation': -2.2, 'wrist_flexion': 1.4}
+
+
+def bent_arms(model, sides):
+    q = model.neutral()
+    for side in sides:
+        q[7 + model.joint_index(f'{side}_elbow_flexion')] = 1.5
+    return q
+
+
+def led_from_a_twist(sides, calls, reach_m=0.0):
+    """Solve for bent arms, of which these are twisted, with inertia; one hand may be out of reach.
+
+    Returns the pose at the end, the right one, and in which calls a try was taken.
+    """
+    body, mounts = solver(BodySolver)
+    model = body.model
+    pull = PosturePull(body, 2e-5, 'natural')
+    natural = bent_arms(model, 'lr')
+    targets = np.array(
+        [model.link_pose(natural, m.link) @ m.pose_link_from_device for m in mounts]
+    )
+    targets[SIX.index('l_controller'), 1, 3] += reach_m
+    q = natural.copy()
+    for side in sides:
+        for joint, angle in TWIST.items():
+            q[7 + model.joint_index(f'{side}_{joint}')] = angle
+    leaps = []
+    for call in range(calls):
+        pull.from_pose(q, 1.0 / 90.0)
+        q = body.solve(q, targets).q
+        if body.has_leapt:
+            leaps.append(call)
+    return q, natural, leaps
+
+
+def arm_columns(model, side):
+    return [7 + i for i, name in enumerate(model.joint_names) if _arm(name) == 'lr'.index(side)]
+
+
+@pytest.mark.parametrize('sides', ['l', 'r', 'lr'])
+def test_arms_that_are_twisted_come_free_though_their_hands_are_met(sides):
+    """Inertia holds joints where they are; a try must not be judged by how far away it is."""
+    q, natural, leaps = led_from_a_twist(sides, 40)
+    assert len(leaps) == len(sides)
+    assert np.abs(q - natural)[7:].max() < 0.35
+
+
+def test_a_hand_out_of_reach_does_not_keep_the_other_arm_twisted():
+    body, _ = solver(BodySolver)
+    q, natural, leaps = led_from_a_twist('r', 120, reach_m=0.8)
+    assert leaps
+    assert np.abs(q - natural)[arm_columns(body.model, 'r')].max() < 0.5
+
+
+def test_an_arm_is_tried_alone_and_seldom_where_it_is_strained_with_reason():
+    """Tries cost as much as the solve itself; they end where they began, and leave no trace."""
+    body, mounts = solver(BodySolver)
+    model = body.model
+    pull = PosturePull(body, 2e-5, 'natural')
+    q = model.neutral()
+    for joint, angle in TWIST.items():
+        q[7 + model.joint_index(f'r_{joint}')] = angle
+    # What is natural is next to it: the arm is strained, and no other pose is better.
+    natural = q[7:].copy()
+    natural[model.joint_index('r_wrist_flexion')] -= 0.2
+    body.set_natural(natural, np.full(len(natural), 1e-3), 1e-5)
+    targets = np.array([model.link_pose(q, m.link) @ m.pose_link_from_device for m in mounts])
+    pull.from_pose(q, 1.0 / 90.0)
+    before = body.posture.copy(), body.posture_weights.copy(), body.retry()[NUMBERS:].copy()
+    for _ in range(200):
+        body.solve(q, targets)
+        assert not body.has_leapt
+    np.testing.assert_array_equal(body.posture, before[0])
+    np.testing.assert_array_equal(body.posture_weights, before[1])
+    np.testing.assert_array_equal(body.retry()[NUMBERS:], before[2])
+    # At once, after 10 calls, then every 20 calls.
+    assert body.retry()[TRIED : TRIED + 3].tolist() == [0.0, 0.0, 11.0]
+
+
+def test_a_collar_bone_that_is_raised_twists_no_arm():
+    model = solver(BodySolver)[0].model
+    arms = [name for name in model.joint_names if _arm(name) >= 0]
+    assert len(arms) == 16
+    assert not any('clavicle' in name or 'hip' in name for name in arms)
 
 
 def test_a_good_pose_is_what_lm_finds():

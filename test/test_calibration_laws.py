@@ -23,19 +23,22 @@ import pytest
 from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf, T_POSE
 from vr_ik.body.mounts import device_mounts
+from vr_ik.body.posture import joint_stiffness, rest_posture
 from vr_ik.body.shoulder import shoulder_angles
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.calibration.motion_fit import MotionFit, Observation, Priors
 from vr_ik.calibration.refine import refine
 from vr_ik.calibration.t_pose import calibrate_standing
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.math.rotations import pose
+from vr_ik.math.rotations import exp_rotation, pose
+from vr_ik.solvers.lm import LevenbergMarquardt
 from vr_ik.trackers.simulated_user import SimulatedUser
-from vr_ik.types import TrackingFrame
+from vr_ik.types import Task, TrackingFrame
 
 THREE = ('hmd', 'l_controller', 'r_controller')
 SIX = (*THREE, 'waist', 'l_foot', 'r_foot')
 WITH_ELBOWS = (*SIX, 'l_elbow', 'r_elbow')
+BENDING = ('elbow_flexion', 'knee_flexion')
 
 
 def standing(slant_deg=0.0, height_m=1.72, floor_m=0.0, roles=SIX):
@@ -195,6 +198,31 @@ def test_a_refined_body_meets_its_devices_better_than_the_first():
         elbow = model.link_pose(q, 'l_forearm')[:3, 3] - model.link_pose(q, 'l_upper_arm')[:3, 3]
         off.append(abs(float(np.linalg.norm(elbow)) - true.proportions.upper_arm))
     assert off[1] < 0.6 * off[0]
+
+
+def test_the_pose_of_the_first_calibration_is_still_met_with_straight_limbs():
+    """Straight limbs that have some millimetres to spare would be bent by tens of degrees."""
+    first = Calibration.nominal(1.75).wearing(SIX)
+    p = first.proportions
+    lengths = replace(p, thigh=p.thigh + 0.03, shin=p.shin - 0.02, upper_arm=p.upper_arm + 0.03)
+    belt = first.mounts['waist']
+    slipped = belt.pose_link_from_device @ pose(
+        exp_rotation(np.array([0.0, 0.2, 0.0])), np.array([0.03, 0.0, 0.03])
+    )
+    mounts = {**first.mounts, 'waist': replace(belt, pose_link_from_device=slipped)}
+    refined = refine(first, exercise(replace(first, proportions=lengths, mounts=mounts)))
+    model = RobotModel.from_urdf(human_urdf(p), floating_base=True)
+    q = model.configuration(T_POSE)
+    stood = [model.link_pose(q, m.link) @ m.pose_link_from_device for m in first.mounts.values()]
+    body = RobotModel.from_urdf(human_urdf(refined.proportions), floating_base=True)
+    tasks = [Task(m.link, 1.0, 0.3, m.pose_link_from_device) for m in refined.mounts.values()]
+    solver = LevenbergMarquardt(body, tasks, max_iterations=100)
+    bends = [i for i, name in enumerate(body.joint_names) if name.endswith(BENDING)]
+    solver.limits[bends] = 0.0
+    solver.posture[:] = rest_posture(body)
+    solver.posture_weights[:] = 2e-5 * joint_stiffness(body)
+    met = solver.solve(q, np.array(stood))
+    assert met.position_errors.max() < 0.0006
 
 
 def test_bodies_are_fitted_to_what_was_measured(monkeypatch):

@@ -163,7 +163,7 @@ def test_devices_and_links_are_in_the_transforms(received):
     states, messages = received
     frames = {(t.header.frame_id, t.child_frame_id) for m in messages for t in m.transforms}
     assert {('vr_world', role) for role in SIMULATED_ROLES} <= frames
-    assert {('vr_world', 'base_link'), ('l_upper_arm', 'l_forearm')} <= frames
+    assert {('vr_world', 'base_link'), ('l_elbow_flexion_link', 'l_forearm')} <= frames
     for message in messages:
         for entry in message.transforms:
             q = entry.transform.rotation

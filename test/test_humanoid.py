@@ -44,9 +44,9 @@ TALOS = read_description(CONFIG.urdf)
 HUMAN = human_urdf(Proportions.from_height(1.75))
 LIMBS = {
     'l_upper_arm': ('arm_left_3_link', 'arm_left_4_link'),
-    'l_forearm': ('arm_left_4_link', 'arm_left_7_link'),
+    'l_elbow_flexion_link': ('arm_left_4_link', 'arm_left_7_link'),
     'r_upper_arm': ('arm_right_3_link', 'arm_right_4_link'),
-    'r_forearm': ('arm_right_4_link', 'arm_right_7_link'),
+    'r_elbow_flexion_link': ('arm_right_4_link', 'arm_right_7_link'),
     'l_thigh': ('leg_left_3_link', 'leg_left_4_link'),
     'l_shin': ('leg_left_4_link', 'leg_left_6_link'),
     'r_thigh': ('leg_right_3_link', 'leg_right_4_link'),
@@ -268,7 +268,7 @@ def test_the_node_turns_the_operator_into_the_robot(talos):
     ('pairs', 'unknown', 'valid'),
     [
         ('torso=torso_9_link', 'torso_9_link', 'torso_2_link'),
-        ('chest=torso_2_link', 'chest', 'l_forearm'),
+        ('chest=torso_2_link', 'chest', 'l_elbow_flexion_link'),
     ],
 )
 def test_the_node_ends_at_once_by_a_mistyped_link(pairs, unknown, valid):

@@ -196,7 +196,7 @@ def joint_table() -> str:
             f'`{joint.name}`',
             f'`{joint.parent}` → `{joint.child}`',
             ' '.join(f'{x:.2f}'.replace('-0.00', '0.00') for x in joint.axis),
-            f'{math.degrees(joint.lower):.0f} to {math.degrees(joint.upper):.0f}',
+            f'{math.degrees(joint.lower):.4g} to {math.degrees(joint.upper):.4g}',
         )
         for joint in model.joints
         if joint.kind == 'revolute' and not joint.name.startswith('r_')

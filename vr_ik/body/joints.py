@@ -109,13 +109,17 @@ JOINTS: dict[str, tuple[JointSpec, ...]] = {
         JointSpec('shoulder_abduction', SHOULDER_AXES[1], (-54.0, 102.0), 25.0, 120.0),
         JointSpec('shoulder_rotation', SHOULDER_AXES[2], (-130.0, 100.0), 30.0, 80.0),
     ),
-    # T1: 0 to 155; AA: 0 to 150.
-    'forearm': (JointSpec('elbow_flexion', _RIGHT, (0.0, 155.0), 30.0, 80.0),),
-    # AA: twist 80 each way (studies: 71 to 96); wrist 80 flexion, 70 extension, 20 radial,
-    # 30 ulnar; T1: -85 to 75 and -55 to 45. The twist is of the radius about the ulna, so the
-    # forearm link (the ulna) does not take part, and deviation, the smaller, is in the middle.
+    # T1: 0 to 155; AA: 0 to 150. AA: twist 80 each way (studies: 71 to 96). The radius turns about
+    # the ulna: the skin takes no part in it at the elbow and all of it at the wrist. The forearm
+    # link is what a strap in its middle sees: it takes one half of the twist, the wrist the other.
+    'forearm': (
+        JointSpec('elbow_flexion', _RIGHT, (0.0, 155.0), 30.0, 80.0),
+        JointSpec('forearm_twist', _UP, (-47.5, 47.5), 15.0, 20.0),
+    ),
+    # AA: wrist 80 flexion, 70 extension, 20 radial, 30 ulnar; T1: -85 to 75 and -55 to 45.
+    # Deviation, the smaller, is in the middle.
     'wrist': (
-        JointSpec('forearm_twist', _UP, (-95.0, 95.0), 30.0, 20.0),
+        JointSpec('wrist_twist', _UP, (-47.5, 47.5), 15.0, 20.0),
         JointSpec('wrist_deviation', _RIGHT, (-55.0, 45.0), 30.0, 20.0),
         JointSpec('wrist_flexion', _BACKWARD, (-85.0, 90.0), 30.0, 20.0),
     ),

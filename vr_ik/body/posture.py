@@ -22,7 +22,7 @@ import numpy as np
 from vr_ik.body.human import T_POSE
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.solvers.base import PostureSolver
+from vr_ik.solvers.base import NaturalSolver, PostureSolver
 from vr_ik.types import Array
 
 # Relaxed standing [deg]. Elbows and knees are never quite straight: a straight limb gives the
@@ -49,13 +49,14 @@ _STIFFNESS = {
     'clavicle': 400.0,
     'shoulder': 1.0,
     'shoulder_rotation': 2.5,
-    'forearm': 7.0,
+    'forearm': 14.0,
+    'wrist_twist': 14.0,
     'wrist': 20.0,
-    'wrist_deviation': 90.0,
-    'hip_rotation': 3.0,
-    'knee_rotation': 20.0,
-    'ankle': 5.0,
-    'ankle_inversion': 10.0,
+    'wrist_deviation': 65.0,
+    'hip_rotation': 10.0,
+    'knee_rotation': 10.0,
+    'ankle': 7.0,
+    'ankle_inversion': 30.0,
 }
 # How much a joint stays as it was just now where devices leave it free, times seconds, in the unit
 # of its stiffness: what moves a whole limb is slow, what turns a hand is not. An elbow that only
@@ -66,14 +67,19 @@ _DRAG_S = {
     'neck': 1.0,
     'head': 1.0,
     'clavicle': 5.0,
-    'shoulder': 0.3,
+    'shoulder': 0.45,
     'elbow': 0.5,
-    'forearm': 0.02,
+    'forearm': 0.04,
+    'wrist_twist': 0.04,
     'wrist': 0.02,
     'hip': 0.3,
     'knee': 0.3,
     'ankle': 0.3,
 }
+# Cost of an arm's posture, relative to the weight, beyond which it may be twisted. Whoever
+# exercises (HTC Vive recordings) is below it; twisted arms are at several times as much, and some
+# natural poses, such as arms around oneself, too.
+_USUAL_STRAIN = 8.0
 _SPINE = ('lumbar', 'thorax')
 _SPINE_STIFFNESS = {'natural': 1.0, 'stiff': 10.0, 'rigid': 1e4}
 
@@ -94,6 +100,8 @@ class PosturePull:
         self._rest = rest_posture(solver.model)
         self._weights = weight * joint_stiffness(solver.model, spine)
         self._drag = weight * _by_joint(_DRAG_S, solver.model)
+        if isinstance(solver, NaturalSolver):
+            solver.set_natural(self._rest, self._weights, weight * _USUAL_STRAIN)
         self.to_rest()
 
     def to_rest(self) -> None:
@@ -126,7 +134,8 @@ def _pull(
     for j in range(rest.shape[0]):
         posture_weights[j] = stiffness[j] + drag[j]
         # Written as a step from the pose, so that what is at rest stays there to the last bit.
-        posture[j] = before[j] + (rest[j] - before[j]) * stiffness[j] / posture_weights[j]
+        share = stiffness[j] / posture_weights[j] if posture_weights[j] > 0.0 else 0.0
+        posture[j] = before[j] + (rest[j] - before[j]) * share
 
 
 def start_postures(model: RobotModel) -> list[Array]:

@@ -27,6 +27,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vr_ik.body.human import human_urdf, T_POSE
+from vr_ik.body.mounts import Mount
 from vr_ik.body.posture import joint_stiffness, rest_posture
 from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
@@ -34,7 +35,8 @@ from vr_ik.calibration.motion_fit import MotionFit, Observation, Priors
 from vr_ik.config import SolverConfig
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.pipeline import Pipeline
-from vr_ik.types import Array, TrackingFrame
+from vr_ik.solvers.lm import LevenbergMarquardt
+from vr_ik.types import Array, Task, TrackingFrame
 
 # Standard deviations about the first calibration: of the logarithms of lengths, and of each
 # device's shift [m] and turn [rad] on its link. Hands hold controllers as they like; skin and
@@ -76,7 +78,38 @@ def refine(calibration: Calibration, frames: Sequence[TrackingFrame]) -> Calibra
     if len(observations) < 2:
         return calibration
     fit = MotionFit(calibration, roles, _priors(roles))
-    return fit.best([_stance(calibration, roles), *observations])
+    stance = _stance(calibration, roles)
+    return _straightened(fit.best([stance, *observations]), stance, roles)
+
+
+def _straightened(
+    calibration: Calibration, stance: Observation, roles: tuple[str, ...]
+) -> Calibration:
+    """Return the calibration with devices shifted so that its pose is met with straight limbs.
+
+    The fit weighs the pose against the motion, its trunk held upright. Frames are solved with a
+    trunk that gives way, by millimetres; a straight arm or leg that has them to spare is bent by
+    20 deg.
+    """
+    model = RobotModel.from_urdf(human_urdf(calibration.proportions), floating_base=True)
+    mounts = dict(calibration.mounts)
+    tasks = [
+        Task(mounts[role].link, position, orientation, mounts[role].pose_link_from_device)
+        for role, (position, orientation) in zip(roles, _weights(roles).tolist(), strict=True)
+    ]
+    solver = LevenbergMarquardt(model, tasks, max_iterations=100)
+    straight = np.array([_is_straight(name) for name in model.joint_names])
+    solver.posture[:] = np.where(straight, 0.0, rest_posture(model))
+    stiffness = SolverConfig().posture_weight * joint_stiffness(model)
+    solver.posture_weights[:] = np.where(straight, _STANCE_STRAIGHT, stiffness)
+    q = solver.solve(stance.q, stance.targets).q
+    for role, target in zip(roles, stance.targets, strict=True):
+        mount = mounts[role]
+        link = model.link_pose(q, mount.link)
+        shifted = mount.pose_link_from_device.copy()
+        shifted[:3, 3] = link[:3, :3].T @ (target - link)[:3, 3]
+        mounts[role] = Mount(mount.link, shifted)
+    return Calibration(calibration.proportions, mounts, calibration.floor_m)
 
 
 def _priors(roles: tuple[str, ...]) -> Priors:
@@ -137,3 +170,8 @@ def _stance_stiffness(joint: str) -> float:
     if part in ('elbow', 'knee'):
         return _STANCE_STRAIGHT
     return _STANCE_WRISTS if part in ('forearm', 'wrist') else _STANCE_STIFFNESS
+
+
+def _is_straight(joint: str) -> bool:
+    """Tell of a joint whether it bends what is straight in the pose of the first calibration."""
+    return joint.endswith(('elbow_flexion', 'knee_flexion'))

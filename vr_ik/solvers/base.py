@@ -114,6 +114,17 @@ class LeapingSolver(Solver, Protocol):
         """Whether the last solve did."""
 
 
+@runtime_checkable
+class NaturalSolver(Solver, Protocol):
+    """A solver that has to know the natural posture, wherever joints are pulled for the moment."""
+
+    def set_natural(self, posture: Array, pull: Array, usual_strain: float) -> None:
+        """Take the angles (n,) [rad] that joints have where all is well, and the pulls [1/rad^2].
+
+        An arm whose pulls cost more than is usual may be twisted.
+        """
+
+
 def make_solver(name: str, model: RobotModel, tasks: Sequence[Task], **options: Any) -> Solver:
     """Make the solver of that name; an unknown name or option lists the known ones."""
     solver: Solver = registry.load(registry.SOLVERS, name)(model, tasks, **options)

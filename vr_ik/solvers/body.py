@@ -17,8 +17,9 @@
 
 Frame after frame, `lm` starts where the last frame ended. That keeps motion smooth, and it keeps
 an arm twisted that was led around its own limits: when a device comes back from behind the body,
-or after a jump. A pose far off its devices is therefore tried again from a natural posture, and
-left if that gets clearly nearer. Elbows and forearms are kept out of the trunk. All of it is one
+or after a jump. A pose far off its devices is therefore tried again from a natural posture, and so
+is an arm that is bent much farther than people bend theirs, though its hand is met. They are left
+for what is clearly better. Elbows and forearms are kept out of the trunk. All of it is one
 compiled call. How the other pose is shown is not this solver's business: the pipeline eases it in.
 """
 
@@ -32,18 +33,41 @@ from vr_ik.kinematics.model import RobotModel
 from vr_ik.kinematics.tree import Q_INDEX
 from vr_ik.solvers.clearance import CLEARANCE, OTHER_BODY, POINT_BODY
 from vr_ik.solvers.lm import LevenbergMarquardt
-from vr_ik.solvers.natural_start import LEAPT, TRIES, WAIT
+from vr_ik.solvers.natural_start import (
+    APART,
+    ARM,
+    BENT,
+    EACH,
+    FAR,
+    GAIN,
+    LEAPT,
+    LEAST,
+    LONGEST,
+    NUMBERS,
+    PAUSE,
+    PULL,
+    REST,
+    SHORTEST,
+    STRAIN,
+)
 from vr_ik.types import Array, Task
 
 _FAR_M = 0.03
 """Distance of a device from its place on the body that calls for another try."""
 _LEAST = 0.05
 """Weight of position [1/m^2] up to which a task is a guess."""
-_EVERY = 10
-"""Calls from one try to the next, so that what is out of reach does not cost twice the time."""
+_EVERY, _SELDOM = 10, 20
+"""Calls from one try to the next at first, and after many that came to nothing."""
 _GAIN = 0.7
-"""A try is taken where its cost is below this share."""
-_BENT_ELBOWS_RAD = 1.2
+"""A try is taken where its cost is below this share; of an arm's, where it takes the rest of the
+arm's strain away."""
+_APART_RAD = 0.5
+"""Some joint must differ so much for a pose to be another one."""
+_BENT_RAD = {'elbow_flexion': 1.2}
+"""How joints are bent in every other start: what a stretched arm does not find, a bent one may."""
+_ARM_JOINTS = ('shoulder', 'elbow', 'forearm', 'wrist')
+"""The beginnings of their names, after the side. Collar bones are of the trunk: raised by a shrug
+they are strained in both arms, with reason."""
 
 
 class BodySolver(LevenbergMarquardt):
@@ -51,17 +75,25 @@ class BodySolver(LevenbergMarquardt):
 
     def __init__(self, model: RobotModel, tasks: Sequence[Task], **options: Any) -> None:
         """Prepare all buffers; `options` are those of `lm`."""
-        names = model.joint_names
-        elbows = [i for i, name in enumerate(names) if name.endswith('elbow_flexion')]
-        self._retry = np.array(
-            [0.0, 0.0, 0.0, _FAR_M, _LEAST, _EVERY, _GAIN, _BENT_ELBOWS_RAD, *elbows]
-        )
+        joints = np.zeros((len(model.joint_names), EACH))
+        joints[:, ARM] = [_arm(name) for name in model.joint_names]
+        joints[:, BENT] = [_BENT_RAD.get(name[2:], 0.0) for name in model.joint_names]
+        self._retry = np.concatenate((np.zeros(NUMBERS), joints.ravel()))
+        self._retry[[FAR, LEAST, SHORTEST, LONGEST]] = _FAR_M, _LEAST, _EVERY, _SELDOM
+        self._retry[[GAIN, STRAIN, APART]] = _GAIN, np.inf, _APART_RAD
         super().__init__(model, tasks, **options)
         self.reset()  # the solver has been tried out meanwhile
 
+    def set_natural(self, posture: Array, pull: Array, usual_strain: float) -> None:
+        """Take the natural posture to try again from; see `NaturalSolver`."""
+        joints = self._retry[NUMBERS:].reshape(-1, EACH)
+        joints[:, REST], joints[:, PULL] = posture, pull
+        self._retry[STRAIN] = usual_strain
+
     def reset(self) -> None:
         """Forget when the last try was, and which."""
-        self._retry[[WAIT, TRIES, LEAPT]] = 0.0
+        self._retry[:FAR] = 0.0
+        self._retry[PAUSE] = _EVERY
 
     @property
     def has_leapt(self) -> bool:
@@ -84,3 +116,9 @@ class BodySolver(LevenbergMarquardt):
             if min(row[POINT_BODY], row[OTHER_BODY]) >= 0:
                 kept.append(row)
         return np.array(kept).reshape(-1, CLEARANCE)
+
+
+def _arm(joint: str) -> int:
+    """Return the arm that a joint belongs to, the left one first; -1: none."""
+    is_of_arm = joint[:2] in ('l_', 'r_') and joint[2:].startswith(_ARM_JOINTS)
+    return 'lr'.index(joint[0]) if is_of_arm else -1

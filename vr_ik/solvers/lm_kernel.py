@@ -28,7 +28,19 @@ from vr_ik.solvers.box_step import bounded_step, FREE
 from vr_ik.solvers.clearance import add_clearances, clearance_cost
 from vr_ik.solvers.joint_bounds import wrap_blocked
 from vr_ik.solvers.lm_state import carve, Work
-from vr_ik.solvers.natural_start import GAIN, is_due, LEAPT, write_natural_start
+from vr_ik.solvers.natural_start import (
+    EVERYBODY,
+    exchange_pulls,
+    GAIN,
+    is_elsewhere,
+    LEAPT,
+    NOBODY,
+    PAUSE,
+    SHORTEST,
+    strain,
+    what_is_due,
+    write_natural_start,
+)
 from vr_ik.solvers.solve_state import (
     advance,
     evaluate,
@@ -197,17 +209,29 @@ def _search(p: Problem, w: Work) -> tuple[float, int, float]:
 
 
 @inlined_kernel
-def _retried(
-    p: Problem, w: Work, retry: Array, status: float, iterations: int, cost: float
-) -> tuple[float, int, float]:
-    """Descend from a natural posture, too; return the better outcome, which is left in w."""
+def _retried(p: Problem, w: Work, due: int, status: float) -> tuple[float, int, float]:
+    """Descend from a natural posture, too; return the better outcome, which is left in w.
+
+    Where joints were just now does not count for once, in neither of the two: it would speak
+    against any other pose.
+    """
+    retry = p.more
+    enough = (1.0 - retry[GAIN]) * strain(retry, due, p.first_q, w.q)
     copy(w.q, w.q_best)
-    write_natural_start(p.joints, p.first_q, retry, w.q)
-    other_status, more, other_cost = _descend(p, w, False)
-    if other_cost < retry[GAIN] * cost:
-        retry[LEAPT] = 1.0
-        return other_status, iterations + more, other_cost
+    exchange_pulls(retry, p.joints)
+    _, iterations, cost_here = _descend(p, w, False)
+    if due == EVERYBODY:
+        enough = (1.0 - retry[GAIN]) * cost_here
     copy(w.q_best, w.q)
+    write_natural_start(retry, due, p.joints, p.first_q, w.q)
+    other_status, more, other_cost = _descend(p, w, False)
+    exchange_pulls(retry, p.joints)
+    if other_cost < cost_here - enough and is_elsewhere(retry, p.first_q, w.q, w.q_best):
+        retry[LEAPT] = 1.0
+        retry[PAUSE] = retry[SHORTEST]
+        status = other_status
+    else:
+        copy(w.q_best, w.q)
     return status, iterations + more, _evaluate(p, w, w.q)
 
 
@@ -244,8 +268,10 @@ def _adapted(factor: float, gain: float) -> float:
 def _solve(p: Problem, w: Work) -> tuple[float, int, float]:
     """Search, and once more from a natural posture where that is due."""
     status, iterations, cost = _search(p, w)
-    if is_due(p.more, w.residuals, p.weights):
-        status, iterations, cost = _retried(p, w, p.more, status, iterations, cost)
+    due = what_is_due(p.more, w.residuals, p.weights, p.first_q, w.q)
+    if due != NOBODY:
+        status, more, cost = _retried(p, w, due, status)
+        iterations += more
     return status, iterations, cost
 
 

@@ -13,46 +13,116 @@
 # limitations under the License.
 
 
-"""Compiled second start of a solve: a natural posture, where the warm start has led astray."""
+"""Compiled second start of a solve: a natural posture, where the warm start has led astray.
+
+A pose may be far off its devices, or meet them with an arm that is twisted. What is tried again,
+and when, is a vector that the kernel keeps: first some numbers, then four for each joint of the
+model.
+"""
+
+import math
 
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.types import Array
 
-# What to try again, and when: a vector that the kernel keeps, then the joints that bend.
-WAIT, TRIES, LEAPT, FAR, LEAST, EVERY, GAIN, BENT, BENDING = range(9)
+WAIT, PAUSE, LAST, LEAPT, TRIED = range(5)
+"""What the kernel notes: calls until the next try, and from that one to the next; what was tried
+last; whether that was taken; how often each has been tried."""
+ARMS = 2
+FAR, LEAST, SHORTEST, LONGEST, GAIN, STRAIN, APART, NUMBERS = range(TRIED + 1 + ARMS, TRIED + 11)
+"""What is set; see `solvers.body`."""
+REST, PULL, ARM, BENT, EACH = range(5)
+"""Of each joint: its natural angle and the pull to it, its arm (0 or 1; -1: of none), and the
+angle that it has instead in every other start (0: none)."""
+NOBODY, EVERYBODY = -2, -1
+"""What is due, where it is not one arm."""
 
 
 @kernel
-def is_due(retry: Array, residuals: Array, weights: Array) -> bool:
-    """Tell whether a device is far off and the last try long enough ago; count the calls.
+def what_is_due(retry: Array, residuals: Array, weights: Array, first_q: int, q: Array) -> int:
+    """Return what to try again: an arm that is strained, or all where a device is far off.
 
-    Tasks of little weight are guesses: that they are not met says nothing.
+    Each of them has its turn. Calls are counted; after tries that came to nothing the next one is
+    later, lest what is out of reach, or strained with reason, costs twice the time.
     """
     if retry.shape[0] == 0:
-        return False
+        return NOBODY
     retry[LEAPT] = 0.0
-    far = False
+    is_any, due = False, NOBODY
+    for turn in range(1 + ARMS):
+        candidate = (int(retry[LAST]) + 2 + turn) % (1 + ARMS) - 1
+        if candidate == EVERYBODY:
+            is_candidate = _is_far(retry, residuals, weights)
+        else:
+            is_candidate = strain(retry, candidate, first_q, q) > retry[STRAIN]
+        if is_candidate and not is_any:
+            is_any, due = True, candidate
+    if not is_any:
+        retry[WAIT], retry[PAUSE] = 0.0, retry[SHORTEST]
+    elif retry[WAIT] > 0.0:
+        retry[WAIT] -= 1.0
+        due = NOBODY
+    else:
+        retry[WAIT] = retry[PAUSE] - 1.0
+        retry[PAUSE] = min(2.0 * retry[PAUSE], retry[LONGEST])
+        retry[LAST] = due
+    return due
+
+
+@kernel
+def _is_far(retry: Array, residuals: Array, weights: Array) -> bool:
+    """Tell whether a device is far off; tasks of little weight are guesses and say nothing."""
     for task in range(residuals.shape[0]):
         r = residuals[task]
         square = r[3] ** 2 + r[4] ** 2 + r[5] ** 2
-        far = far or (weights[task, 0] > retry[LEAST] and square > retry[FAR] ** 2)
-    if not far:
-        retry[WAIT] = 0.0
-        return False
-    if retry[WAIT] > 0.0:
-        retry[WAIT] -= 1.0
-        return False
-    retry[WAIT] = retry[EVERY]
-    return True
+        if weights[task, 0] > retry[LEAST] and square > retry[FAR] ** 2:
+            return True
+    return False
 
 
 @kernel
-def write_natural_start(joints: Array, first_q: int, retry: Array, q: Array) -> None:
-    """Write the rest posture where the body is; every other time with bent elbows."""
+def strain(retry: Array, arm: int, first_q: int, q: Array) -> float:
+    """Return what the natural pulls of an arm cost; 0 for all others."""
+    total = 0.0
+    for j in range((retry.shape[0] - NUMBERS) // EACH):
+        row = retry[NUMBERS + EACH * j :]
+        if arm >= 0 and int(row[ARM]) == arm:
+            away = q[first_q + j] - row[REST]
+            total += 0.5 * row[PULL] * away * away
+    return total
+
+
+@kernel
+def exchange_pulls(retry: Array, joints: Array) -> None:
+    """Let joints be pulled to the natural posture alone, or back to where they were pulled.
+
+    Where no natural posture was told they are pulled there all the time.
+    """
+    if retry[STRAIN] == math.inf:
+        return
     for j in range(joints.shape[0]):
-        q[first_q + j] = min(max(joints[j, 2], joints[j, 0]), joints[j, 1])
-    retry[TRIES] += 1.0
-    if retry[TRIES] % 2.0 == 1.0:
-        for i in range(BENDING, retry.shape[0]):
-            j = int(retry[i])
-            q[first_q + j] = min(max(retry[BENT], joints[j, 0]), joints[j, 1])
+        row = retry[NUMBERS + EACH * j :]
+        for i, k in ((REST, 2), (PULL, 3)):
+            row[i], joints[j, k] = joints[j, k], row[i]
+
+
+@kernel
+def write_natural_start(retry: Array, due: int, joints: Array, first_q: int, q: Array) -> None:
+    """Write the natural posture of what is due, where the body is; pulls are exchanged."""
+    tried = TRIED + 1 + due
+    retry[tried] += 1.0
+    is_bent = retry[tried] % 2.0 == 1.0
+    for j in range(joints.shape[0]):
+        row = retry[NUMBERS + EACH * j :]
+        if due == EVERYBODY or int(row[ARM]) == due:
+            angle = row[BENT] if is_bent and row[BENT] > 0.0 else joints[j, 2]
+            q[first_q + j] = min(max(angle, joints[j, 0]), joints[j, 1])
+
+
+@kernel
+def is_elsewhere(retry: Array, first_q: int, q: Array, other: Array) -> bool:
+    """Tell whether a pose is quite another, not the same one a little farther on."""
+    for j in range((retry.shape[0] - NUMBERS) // EACH):
+        if abs(q[first_q + j] - other[first_q + j]) > retry[APART]:
+            return True
+    return False

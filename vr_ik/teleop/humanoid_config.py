@@ -31,8 +31,8 @@ class HumanoidConfig(Config):
         read_only=True,
     )
     pairs: str = param(
-        'torso=torso_2_link, l_forearm=arm_left_4_link, l_wrist=arm_left_7_link, '
-        'r_forearm=arm_right_4_link, r_wrist=arm_right_7_link',
+        'torso=torso_2_link, l_elbow_flexion_link=arm_left_4_link, l_wrist=arm_left_7_link, '
+        'r_elbow_flexion_link=arm_right_4_link, r_wrist=arm_right_7_link',
         "Links of the human model, and the robot's that do the same: 'torso=chest_link, ...'.",
         read_only=True,
     )

@@ -55,7 +55,8 @@ def _arm(
         f'{side}_shoulder_abduction': abduction,
         f'{side}_shoulder_rotation': rotation,
         f'{side}_elbow_flexion': math.radians(elbow_deg),
-        f'{side}_forearm_twist': math.radians(twist_deg),
+        f'{side}_forearm_twist': math.radians(0.5 * twist_deg),
+        f'{side}_wrist_twist': math.radians(0.5 * twist_deg),
     }
 
 
