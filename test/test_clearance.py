@@ -13,12 +13,13 @@
 # limitations under the License.
 
 
-"""Elbows stay out of the trunk: exact derivatives, no cost outside, and what the solver does."""
+"""Elbows stay out of the trunk and feet out of the ground: exact derivatives, no cost outside."""
 
 import numpy as np
 import pytest
 
 from vr_ik.body.anthropometry import Proportions
+from vr_ik.body.ground import ground_clearances, set_ground
 from vr_ik.body.human import human_urdf, T_POSE
 from vr_ik.body.joints import JOINTS
 from vr_ik.body.mounts import device_mounts
@@ -54,21 +55,28 @@ def poses(model, q):
     return out
 
 
-def cost(model, q):
-    return clearance_cost(trunk_clearances(model), poses(model, q), np.empty(3), np.empty(3))
+def feet_clearances(model, height_m=0.0, sides='lr'):
+    feet = [ground_clearances(model, side) for side in 'lr']
+    for side, rows in zip('lr', feet, strict=True):
+        set_ground(rows, height_m, side in sides)
+    return np.concatenate(feet)
 
 
-def poses_with_arms_inside(model, count):
+def cost(model, q, clearances=trunk_clearances):
+    return clearance_cost(clearances(model), poses(model, q), np.empty(3), np.empty(3))
+
+
+def poses_inside(model, count, clearances=trunk_clearances):
     rng = np.random.default_rng(1)
     found: list[np.ndarray] = []
     while len(found) < count:
         q = model.random(rng)
-        if cost(model, q) > 1e-5:
+        if cost(model, q, clearances) > 1e-5:
             found.append(q)
     return found
 
 
-def normal_equations(model, q):
+def normal_equations(model, q, clearances):
     """Return the matrix as a full one, and the right-hand side."""
     tree, reference = model.tree, np.array([0.3, -0.2, 0.1])
     at = poses(model, q)
@@ -76,7 +84,7 @@ def normal_equations(model, q):
     kernels.body_columns(tree.body_ints, tree.body_floats, at, reference, columns)
     rows, rhs = np.zeros(tree.paths.shape), np.zeros(model.nv)
     add_clearances(
-        trunk_clearances(model),
+        clearances(model),
         tree.body_ints,
         tree.column_ints,
         tree.paths,
@@ -95,25 +103,30 @@ def normal_equations(model, q):
     return full, rhs
 
 
-def test_the_gradient_is_that_of_the_cost(model):
-    for q in poses_with_arms_inside(model, 5):
-        _, rhs = normal_equations(model, q)
-        step = 1e-6 * np.eye(model.nv)
+@pytest.mark.parametrize('clearances', [trunk_clearances, feet_clearances])
+def test_the_gradient_is_that_of_the_cost(model, clearances):
+    for q in poses_inside(model, 5, clearances):
+        _, rhs = normal_equations(model, q, clearances)
         slopes = [
-            (cost(model, model.integrate(q, v)) - cost(model, model.integrate(q, -v))) / 2e-6
-            for v in step
+            (
+                cost(model, model.integrate(q, step), clearances)
+                - cost(model, model.integrate(q, -step), clearances)
+            )
+            / 2e-6
+            for step in 1e-6 * np.eye(model.nv)
         ]
         assert np.allclose(rhs, -np.array(slopes), atol=1e-9)
         assert np.abs(rhs).max() > 1e-4
 
 
-def test_the_matrix_is_a_sum_of_squares(model):
-    for q in poses_with_arms_inside(model, 5):
-        matrix, _ = normal_equations(model, q)
+@pytest.mark.parametrize('clearances', [trunk_clearances, feet_clearances])
+def test_the_matrix_is_a_sum_of_squares(model, clearances):
+    for q in poses_inside(model, 5, clearances):
+        matrix, _ = normal_equations(model, q, clearances)
         values = np.linalg.eigvalsh(matrix)
         assert values.min() > -1e-12 and values.max() > 1e-6
         # A point has one way out: each one adds one direction at most.
-        assert np.linalg.matrix_rank(matrix, tol=1e-9) <= len(trunk_clearances(model))
+        assert np.linalg.matrix_rank(matrix, tol=1e-9) <= len(clearances(model))
 
 
 @pytest.mark.parametrize('joints', [{}, T_POSE], ids=['hanging', 'level'])
@@ -122,8 +135,20 @@ def test_arms_beside_the_body_cost_nothing(model, joints):
     assert cost(model, np.concatenate((model.neutral()[:7], rest_posture(model)))) == 0.0
 
 
+def test_feet_on_the_ground_cost_nothing_and_those_that_are_tracked_never_do(model):
+    q = model.neutral()
+    ground_m = model.link_pose(q, 'l_sole')[2, 3]
+    assert cost(model, q, lambda m: feet_clearances(m, ground_m)) == 0.0
+    deep = [
+        cost(model, q, lambda m, s=s: feet_clearances(m, ground_m + 0.1, s))
+        for s in ('l', 'lr', '')
+    ]
+    assert deep[1] == pytest.approx(2.0 * deep[0]) and deep[0] > 0.0
+    assert deep[2] == 0.0
+
+
 def test_the_cost_does_not_depend_on_where_the_body_is_nor_on_the_side(model):
-    (q,) = poses_with_arms_inside(model, 1)
+    (q,) = poses_inside(model, 1)
     moved = q.copy()
     moved[:7] = (5.0, -3.0, 1.0, 0.5, 0.5, 0.5, 0.5)
     assert cost(model, moved) == pytest.approx(cost(model, q), rel=1e-9)

@@ -64,6 +64,20 @@ def test_guessed_feet_stand_on_the_floor_left_and_right_of_the_pelvis(user, floo
     assert apart == pytest.approx(2.0 * nominal.proportions.hip_half_width, abs=0.05)
 
 
+def test_a_foot_that_is_tracked_may_be_below_the_floor(user):
+    """It may stand on a stair, or the floor is not where it was calibrated."""
+    q = user.q_at(0.0)
+    q[2] -= 0.3
+    poses = user.device_poses(q, SIX)
+    seen = [row for row, role in enumerate(SIX) if role != 'r_foot']
+    pipeline = Pipeline(SolverConfig())
+    solved = settle(pipeline, tuple(SIX[row] for row in seen), poses[seen])
+    assert max(solved.position_errors.values()) < 0.005
+    soles = [pipeline.model.link_pose(solved.q, link)[2, 3] for link in ('l_sole', 'r_sole')]
+    assert soles[0] < -0.25
+    assert soles[1] > -0.02
+
+
 def test_the_pelvis_does_not_sway_with_a_hand(user):
     pipeline = Pipeline(SolverConfig())
     poses = user.device_poses(user.q_at(0.0), THREE)

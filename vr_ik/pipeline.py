@@ -43,7 +43,7 @@ from vr_ik.pipeline_parts import (
     mounts_in_use,
     smoothing,
 )
-from vr_ik.solvers.base import LeapingSolver, RememberingSolver, SolveResult
+from vr_ik.solvers.base import GroundedSolver, LeapingSolver, RememberingSolver, SolveResult
 from vr_ik.types import Array, Status, TrackingFrame
 
 
@@ -88,6 +88,8 @@ class Pipeline:
         self._solver = configured_solver(config, self.model, mounts)
         # Asked once: whether something keeps a protocol takes as long as a step of the solver.
         self._leaping = self._solver if isinstance(self._solver, LeapingSolver) else None
+        self._grounded = self._solver if isinstance(self._solver, GroundedSolver) else None
+        self._floor_m = calibration.floor_m
         self._posture_pull = configured_pull(config, self._solver)
         self._easing = Easing(self.model)
         self._q = self._wanted_q = self.model.neutral()
@@ -212,7 +214,9 @@ class Pipeline:
         elif change or has_leapt:
             self._easing.begin(self._wanted_q, q_before, pace)
         elif seconds > 0.0:
-            self._easing.hold_back(q_before, self._wanted_q, seconds)
+            # What was shown may have been a little behind what fitted, with nothing left to ease.
+            q_from = q_before if self._easing.is_on else self._q
+            self._easing.hold_back(q_from, self._wanted_q, seconds)
         return result
 
     def _at_rest(self, q: Array) -> SolveResult:
@@ -250,6 +254,7 @@ class Pipeline:
         """Say where joints go that devices leave free."""
         if self._posture_pull is None:
             return
+        self._posture_pull.lean(self._stand_ins.spine_lean)
         if seconds > 0.0:
             self._posture_pull.from_pose(self._wanted_q, seconds)
         else:
@@ -286,6 +291,11 @@ class Pipeline:
 
     def _note_in_use(self) -> None:
         self._in_use = [(row, role) for row, role in enumerate(self.roles) if self._seen[row]]
+        if self._grounded is not None:
+            # Whose foot is tracked may stand on anything.
+            tracked = {role for _, role in self._in_use}
+            guessed = [side for side in 'lr' if f'{side}_foot' not in tracked]
+            self._grounded.stand_on(self._floor_m, guessed)
 
     def _errors(self, result: SolveResult) -> dict[str, float]:
         """Return how far each device in use is from where the body puts it [m]."""

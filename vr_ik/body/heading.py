@@ -33,6 +33,8 @@ _FARTHEST = math.radians(50.0)
 """A neck turns no farther: the trunk comes along at once."""
 LEVEL = 0.2
 """Least level part of an axis that tells a direction."""
+_STEEP, _LOOKING_AHEAD = 0.2, 0.5
+"""Vertical part of the own up axis of what is steep, and of what is not."""
 _FULL_TURN = 2.0 * math.pi
 
 
@@ -57,15 +59,23 @@ class Heading:
 
 @inlined_kernel
 def level_direction(
-    ahead_x: float, ahead_y: float, ahead_z: float, up_x: float, up_y: float
+    ahead_x: float, ahead_y: float, ahead_z: float, up_x: float, up_y: float, up_z: float
 ) -> tuple[float, float]:
-    """Return the level unit vector in which something faces, by its own forward and up axis."""
-    if math.hypot(ahead_x, ahead_y) < LEVEL:
-        # Facing straight down or up: what was forward now points up or down.
-        sign = 1.0 if ahead_z < 0.0 else -1.0
-        ahead_x, ahead_y = sign * up_x, sign * up_y
+    """Return the level unit vector in which something faces, by its own forward and up axis.
+
+    Who looks ahead faces where he looks. Of who looks down or up, or even behind himself between
+    his legs, the axis from ear to ear says it; when that is upright, in one who lies on the side,
+    it is again where he looks.
+    """
+    steep = 1.0 - min(max((up_z - _STEEP) / (_LOOKING_AHEAD - _STEEP), 0.0), 1.0)
     length = max(math.hypot(ahead_x, ahead_y), 1e-9)
-    return ahead_x / length, ahead_y / length
+    x, y = ahead_x / length, ahead_y / length
+    # Left cross up, where left is the own up cross forward.
+    across_x, across_y = ahead_x * up_z - up_x * ahead_z, ahead_y * up_z - up_y * ahead_z
+    if steep > 0.0 and math.hypot(across_x, across_y) > LEVEL:
+        x, y = x + steep * (across_x - x), y + steep * (across_y - y)
+    length = max(math.hypot(x, y), 1e-9)
+    return x / length, y / length
 
 
 @inlined_kernel
@@ -78,6 +88,7 @@ def pelvis_yaw(root: Array) -> float:
         2.0 * (x * z - y * w),
         2.0 * (x * z + y * w),
         2.0 * (y * z - x * w),
+        1.0 - 2.0 * (x * x + y * y),
     )
     return math.atan2(ahead_y, ahead_x)
 
@@ -85,7 +96,7 @@ def pelvis_yaw(root: Array) -> float:
 @kernel
 def look_direction(head: Array) -> tuple[float, float]:
     """Return the level unit vector in which pose_world_from_hmd looks."""
-    return level_direction(head[0, 0], head[1, 0], head[2, 0], head[0, 2], head[1, 2])
+    return level_direction(head[0, 0], head[1, 0], head[2, 0], head[0, 2], head[1, 2], head[2, 2])
 
 
 @inlined_kernel

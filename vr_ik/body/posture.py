@@ -81,6 +81,8 @@ _DRAG_S = {
 # natural poses, such as arms around oneself, too.
 _USUAL_STRAIN = 8.0
 _SPINE = ('lumbar', 'thorax')
+# How far each bends for each radian that the line from hips to neck leans by the spine alone.
+_LEAN = {'lumbar_flexion': 1.02, 'thorax_flexion': 0.51}
 _SPINE_STIFFNESS = {'natural': 1.0, 'stiff': 10.0, 'rigid': 1e4}
 
 
@@ -100,9 +102,27 @@ class PosturePull:
         self._rest = rest_posture(solver.model)
         self._weights = weight * joint_stiffness(solver.model, spine)
         self._drag = weight * _by_joint(_DRAG_S, solver.model)
-        if isinstance(solver, NaturalSolver):
-            solver.set_natural(self._rest, self._weights, weight * _USUAL_STRAIN)
+        self._usual_strain = weight * _USUAL_STRAIN
+        self._upright = self._rest.copy()
+        leaning = [_LEAN.get(name, 0.0) for name in solver.model.joint_names]
+        self._by_lean = np.array(leaning) / _SPINE_STIFFNESS[spine]
+        self._lean = 0.0
+        self._natural = solver if isinstance(solver, NaturalSolver) else None
+        self._tell()
         self.to_rest()
+
+    def lean(self, angle: float) -> None:
+        """Let the natural posture of the spine be that of a trunk that leans forward so [rad]."""
+        if angle != self._lean:
+            self._lean = angle
+            np.multiply(self._by_lean, angle, out=self._rest)
+            self._rest += self._upright
+            self._tell()
+
+    def _tell(self) -> None:
+        """Let a solver know what is natural."""
+        if self._natural is not None:
+            self._natural.set_natural(self._rest, self._weights, self._usual_strain)
 
     def to_rest(self) -> None:
         """Pull to the natural posture alone: nothing is known of the past, or it is no good."""

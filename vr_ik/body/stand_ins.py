@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Stands in for devices that are not worn: pelvis upright and facing ahead, feet on the floor."""
+"""Stands in for devices that are not worn: a pelvis that leans and turns, feet that stand."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from vr_ik.body.heading import Heading, LEVEL, pelvis_yaw
 from vr_ik.body.heading_by_cases import HeadingByCases
+from vr_ik.body.lean import Lean
 from vr_ik.body.mounts import device_mounts
 from vr_ik.body.planting import Planting
 from vr_ik.calibration.calibration import Calibration
@@ -42,6 +43,12 @@ _LYING_HIP, _SITTING_HIP = 0.2, 0.45
 _SLANTING, _UPRIGHT = 0.5, 0.8
 # Part of a leg's length at which it lies with the knee hardly bent.
 _LOOSE = 0.95
+
+# The pelvis' part of the lean of the trunk; the spine has the rest.
+_PELVIS_SHARE = 0.5
+# Who leans is in balance: the farther the neck is before the hips, the farther are the feet, too.
+_BALANCE = 0.6
+_UPRIGHT_REACH_M = 0.08
 
 # 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
 # posture.
@@ -93,18 +100,27 @@ class StandIns:
             for role in ('hmd', 'l_controller', 'r_controller')
         )
         self._heading = _HEADINGS[heading]()
+        self._lean = Lean(calibration)
         self._planting = Planting()
         self._yaw = math.nan
+        self._footing = np.zeros(8)
+        """The pelvis (7) moved to where the feet are in balance, and how far [m]."""
+        self.spine_lean = 0.0
+        """What the spine has of the lean of a trunk that no device tells of [rad]."""
 
     def reset(self) -> None:
         """Forget the past."""
         self._heading.reset()
+        self._lean.reset()
+        self._footing[-1] = 0.0
         self._planting.reset()
         self._yaw = math.nan
 
     def take_over(self, before: 'StandIns') -> None:
         """Go on facing and standing where another body has."""
         self._yaw = before._yaw
+        self._lean.take_over(before._lean)
+        self._footing[:] = before._footing
         self._planting.take_over(before._planting)
         if type(before._heading) is type(self._heading):
             self._heading = deepcopy(before._heading)
@@ -124,17 +140,21 @@ class StandIns:
         position and quaternion of the pelvis (7) `seconds` ago, if that is known.
         """
         head, left, right = self._head, self._left, self._right
-        head_pose = _NO_HEAD
+        head_pose = neck = _NO_HEAD
+        lean = 0.0
         if head != _NONE and confidence[head] > 0.0:
             hands = None
             if min(left, right) != _NONE and confidence[left] > 0.0 and confidence[right] > 0.0:
                 hands = devices[left], devices[right]
             self._yaw = self._heading.follow(devices[head], hands, seconds)
             head_pose = devices[head]
+            lean, neck = self._lean.follow(head_pose, self._yaw, seconds), self._lean.neck
         root = _NOWHERE if root is None else root
-        _fill(
+        self.spine_lean = _fill(
             self._yaw,
+            lean,
             head_pose,
+            neck,
             root,
             seconds,
             self._needless_by,
@@ -144,8 +164,9 @@ class StandIns:
             self._placements,
             targets,
             weights,
+            self._footing,
         )
-        self._planting.plant(root, seconds, targets, weights)
+        self._planting.plant(self._footing, seconds, targets, weights)
 
 
 _NOWHERE = np.full(7, np.nan)
@@ -155,7 +176,9 @@ _NO_HEAD = np.full((4, 4), np.nan)
 @kernel
 def _fill(
     yaw: float,
+    lean: float,
     head: Array,
+    neck: Array,
     root: Array,
     seconds: float,
     needless_by: NDArray[np.bool_],
@@ -165,11 +188,13 @@ def _fill(
     placements: Array,
     targets: Array,
     weights: Array,
-) -> None:
-    """Write what `StandIns.fill` returns for a body that by head and hands faces this way.
+    footing: Array,
+) -> float:
+    """Write what `StandIns.fill` returns for a body that by head and hands faces and leans so.
 
     `stature` [m]: height of the floor in the world, of an ankle, of a leg above it, of the trunk
-    up to the eyes, of the body. NaN in `head` or `root`: not known.
+    up to the eyes, of the body. NaN in `head`, `neck` or `root`: not known. `footing`: see
+    `_balance`. Returns what the spine has of the lean.
     """
     floor_m, ankle_m, leg_m, trunk_m = stature[0], stature[1], stature[2], stature[3]
     is_known = not math.isnan(root[0])
@@ -184,22 +209,34 @@ def _fill(
         # Who sits on the floor has the feet there, too; who lies may have them anywhere.
         upright = _risen(1.0 - 2.0 * (root[3] ** 2 + root[4] ** 2), _SLANTING, _UPRIGHT)
         standing = max(_risen(hip_height, _LYING_HIP, _SITTING_HIP), upright)
-    if is_known and _is_needless(needless_by[_PELVIS], confidence):
+    if _is_needless(needless_by[_PELVIS], confidence):
         # A device on the trunk knows better than head and hands how it is.
-        yaw, lying = pelvis_yaw(root), 0.0
+        lean = 0.0
+        if is_known:
+            yaw, lying = pelvis_yaw(root), 0.0
     sine, cosine = math.sin(yaw), math.cos(yaw)
-    up = _unit(-lying * down_x, -lying * down_y, 1.0 - lying)
-    turn = _turned(up, lying, cosine, sine, head)
+    lean *= 1.0 - lying
+    _balance(root, neck, cosine, sine, footing)
     for row in range(weights.shape[0]):
         weights[row, 0] = weights[row, 1] = 0.0
         if math.isnan(yaw) or _is_needless(needless_by[row], confidence):
             continue
+        ahead, upward = 0.0, 1.0
+        if row == _PELVIS:
+            ahead, upward = math.sin(_PELVIS_SHARE * lean), math.cos(_PELVIS_SHARE * lean)
+        up = _unit(
+            (1.0 - lying) * ahead * cosine - lying * down_x,
+            (1.0 - lying) * ahead * sine - lying * down_y,
+            (1.0 - lying) * upward,
+        )
+        turn = _turned(up, lying, cosine, sine, head)
         # Where the link is if the user stands, and as far from the head as it is if he lies.
         x, y, z, held = root[0], root[1], root[2], 0.0
         from_head_m = trunk_m
         weights[row, 1] = _UPRIGHT_WEIGHT
         if row != _PELVIS:
-            x, y, z = x - aside_m[row] * sine, y + aside_m[row] * cosine, floor_m + ankle_m
+            x, y = footing[0] - aside_m[row] * sine, footing[1] + aside_m[row] * cosine
+            z = floor_m + ankle_m
             held, from_head_m = standing * _FLOOR_WEIGHT, trunk_m + _LOOSE * leg_m
             weights[row, 1] *= max(standing, lying)
         elif seconds > 0.0:
@@ -213,6 +250,22 @@ def _fill(
             y += share * (head[1, 3] + from_head_m * down_y + aside_m[row] * turn[4] - y)
             z += share * (floor_m + ankle_m - z)
         _place(turn, x, y, z, placements[row], targets[row])
+    return (1.0 - _PELVIS_SHARE) * lean
+
+
+@inlined_kernel
+def _balance(root: Array, neck: Array, cosine: float, sine: float, footing: Array) -> None:
+    """Write where the feet of a body that faces this way are in balance: `root`, moved forward.
+
+    How far is kept behind it, for frames in which the neck is not known.
+    """
+    if not math.isnan(neck[0, 3] + root[0]):
+        reach_m = cosine * (neck[0, 3] - root[0]) + sine * (neck[1, 3] - root[1])
+        footing[7] = _BALANCE * max(reach_m - _UPRIGHT_REACH_M, 0.0)
+    for k in range(7):
+        footing[k] = root[k]
+    footing[0] += footing[7] * cosine
+    footing[1] += footing[7] * sine
 
 
 @inlined_kernel

@@ -14,7 +14,7 @@
 
 """What every solver is: made by name for a model and its tasks, then called once a frame."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from vr_ik import registry
@@ -112,6 +112,14 @@ class LeapingSolver(Solver, Protocol):
     @property
     def has_leapt(self) -> bool:
         """Whether the last solve did."""
+
+
+@runtime_checkable
+class GroundedSolver(Solver, Protocol):
+    """A solver that keeps feet out of the ground."""
+
+    def stand_on(self, ground_m: float, sides: Container[str]) -> None:
+        """Keep the feet of these sides ('l', 'r') above a height [m] of the world, no others."""
 
 
 @runtime_checkable

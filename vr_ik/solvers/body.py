@@ -19,19 +19,21 @@ Frame after frame, `lm` starts where the last frame ended. That keeps motion smo
 an arm twisted that was led around its own limits: when a device comes back from behind the body,
 or after a jump. A pose far off its devices is therefore tried again from a natural posture, and so
 is an arm that is bent much farther than people bend theirs, though its hand is met. They are left
-for what is clearly better. Elbows and forearms are kept out of the trunk. All of it is one
+for what is clearly better. Elbows and forearms are kept out of the trunk, and feet that no device
+tells of out of the ground. All of it is one
 compiled call. How the other pose is shown is not this solver's business: the pipeline eases it in.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
 
+from vr_ik.body.ground import ground_clearances, set_ground
 from vr_ik.body.trunk import trunk_clearances
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.kinematics.tree import Q_INDEX
-from vr_ik.solvers.clearance import CLEARANCE, OTHER_BODY, POINT_BODY
+from vr_ik.solvers.clearance import CLEARANCE, GROUND, OTHER_BODY, POINT_BODY
 from vr_ik.solvers.lm import LevenbergMarquardt
 from vr_ik.solvers.natural_start import (
     APART,
@@ -65,6 +67,7 @@ _APART_RAD = 0.5
 """Some joint must differ so much for a pose to be another one."""
 _BENT_RAD = {'elbow_flexion': 1.2}
 """How joints are bent in every other start: what a stretched arm does not find, a bent one may."""
+_UNUSED = -2
 _ARM_JOINTS = ('shoulder', 'elbow', 'forearm', 'wrist')
 """The beginnings of their names, after the side. Collar bones are of the trunk: raised by a shrug
 they are strained in both arms, with reason."""
@@ -105,15 +108,29 @@ class BodySolver(LevenbergMarquardt):
         return self._retry
 
     def clearances(self) -> Array:
-        """Return the points of the arms that stay out of the trunk, on the bodies in use."""
-        rows = trunk_clearances(self.model)
+        """Return the points of arms that stay out of the trunk, of feet that do of the ground."""
+        parts = [trunk_clearances(self.model), *(ground_clearances(self.model, s) for s in 'lr')]
+        parts = [self._in_use(part) for part in parts]
+        rows = np.concatenate(parts)
+        _, left, right = np.split(rows, np.cumsum([len(part) for part in parts[:-1]]))
+        self._feet = {'l': left, 'r': right}
+        return rows
+
+    def stand_on(self, ground_m: float, sides: Container[str]) -> None:
+        """Keep the feet of these sides out of a ground of this height; see `GroundedSolver`."""
+        for side, rows in self._feet.items():
+            set_ground(rows, ground_m, side in sides)
+
+    def _in_use(self, rows: Array) -> Array:
+        """Return those of the rows whose bodies the tasks move, with their numbers there."""
         in_use = {int(row[Q_INDEX]): body for body, row in enumerate(self.tree.body_ints)}
         kept = []
         for row in rows:
             for column in (POINT_BODY, OTHER_BODY):
-                q_index = int(self.model.tree.body_ints[int(row[column]), Q_INDEX])
-                row[column] = in_use.get(q_index, -1)
-            if min(row[POINT_BODY], row[OTHER_BODY]) >= 0:
+                if row[column] != GROUND:
+                    q_index = int(self.model.tree.body_ints[int(row[column]), Q_INDEX])
+                    row[column] = in_use.get(q_index, _UNUSED)
+            if _UNUSED not in (row[POINT_BODY], row[OTHER_BODY]):
                 kept.append(row)
         return np.array(kept).reshape(-1, CLEARANCE)
 

@@ -13,12 +13,13 @@
 # limitations under the License.
 
 
-"""Compiled cost of points that are inside another body: elbows and forearms in the trunk.
+"""Compiled cost of points that are where none can be: elbows in the trunk, feet in the ground.
 
 The trunk is an ellipsoid. With s the distance of a point from its centre, in units of the
 semi-axis there, a point inside (s < 1) costs 1/2 w (1 - s)^2: nothing at the surface, without a
 step in cost or gradient. Joints that move point and trunk alike do not count; all others lie on
-one way from the trunk to the point, so the normal equations keep their sparse pattern.
+one way from the trunk to the point, so the normal equations keep their sparse pattern. The ground
+is all that is lower than a height; a point there costs 1/2 w depth^2.
 """
 
 import math
@@ -28,9 +29,12 @@ from vr_ik.kinematics.kernels import last_column
 from vr_ik.kinematics.tree import COLUMN_DOF, COLUMN_PARENT, Ints
 from vr_ik.types import Array
 
-# Columns of a row: bodies, the point on its own, the ellipsoid on the other (pose, semi-axes).
+# Columns of a row: bodies, the point on its own, the ellipsoid on the other (pose, semi-axes). Of
+# the ground, which is no body, the height [m] in the world alone; the weight is in 1/m^2 then.
 POINT_BODY, OTHER_BODY, POINT, AXES, CENTRE, RADII, WEIGHT = 0, 1, 2, 5, 14, 17, 20
 CLEARANCE = 21
+HEIGHT = CENTRE + 2
+GROUND = -1
 
 # Nearer to the centre the way out is not clear, and the push no greater.
 _CORE = 0.1
@@ -38,12 +42,21 @@ _CORE = 0.1
 
 @kernel
 def _depth(row: Array, poses: Array, point: Array, outward: Array) -> float:
-    """Return 1 - s; write the point and, where it is inside, the gradient of s, world axes."""
-    own, other = poses[int(row[POINT_BODY])], poses[int(row[OTHER_BODY])]
+    """Return how far in a point is; write it and, where it is inside, the way out, world axes."""
+    own = poses[int(row[POINT_BODY])]
     for i in range(3):
         point[i] = own[9 + i]
         for j in range(3):
             point[i] += own[3 * i + j] * row[POINT + j]
+    if int(row[OTHER_BODY]) == GROUND:
+        outward[0], outward[1], outward[2] = 0.0, 0.0, 1.0
+        return max(row[HEIGHT] - point[2], 0.0)
+    return _depth_in_ellipsoid(row, poses[int(row[OTHER_BODY])], point, outward)
+
+
+@kernel
+def _depth_in_ellipsoid(row: Array, other: Array, point: Array, outward: Array) -> float:
+    """Return 1 - s, and write the gradient of s."""
     x, y, z = point[0] - other[9], point[1] - other[10], point[2] - other[11]
     bx = other[0] * x + other[3] * y + other[6] * z - row[CENTRE]
     by = other[1] * x + other[4] * y + other[7] * z - row[CENTRE + 1]
@@ -70,8 +83,9 @@ def clearance_cost(rows: Array, poses: Array, point: Array, outward: Array) -> f
     """Return the cost of all points; `point` (3) and `outward` (3) are scratch."""
     cost = 0.0
     for i in range(rows.shape[0]):
-        depth = _depth(rows[i], poses, point, outward)
-        cost += 0.5 * rows[i, WEIGHT] * depth * depth
+        if rows[i, WEIGHT] > 0.0:
+            depth = _depth(rows[i], poses, point, outward)
+            cost += 0.5 * rows[i, WEIGHT] * depth * depth
     return cost
 
 
@@ -104,10 +118,12 @@ def add_clearances(
     """Add the Gauss-Newton matrix and minus the gradient; trees without mimic joints only."""
     for i in range(rows.shape[0]):
         row = rows[i]
-        depth = _depth(row, poses, point, outward)
+        depth = _depth(row, poses, point, outward) if row[WEIGHT] > 0.0 else 0.0
         if depth <= 0.0:
             continue
-        last = last_column(body_ints, int(row[OTHER_BODY]))
+        last = GROUND
+        if int(row[OTHER_BODY]) != GROUND:
+            last = last_column(body_ints, int(row[OTHER_BODY]))
         column = last_column(body_ints, int(row[POINT_BODY]))
         while column != last:
             dof = column_ints[column, COLUMN_DOF]

@@ -1,0 +1,230 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""How a trunk leans that no device tells of: bows are no squats, who sits or nods is upright."""
+
+import math
+
+from hypothesis import given
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+from vr_ik.body.heading import look_direction
+from vr_ik.body.lean import Lean
+from vr_ik.calibration.calibration import Calibration
+from vr_ik.config import replace, SolverConfig
+from vr_ik.math.rotations import pose, rotation_from_rpy
+from vr_ik.pipeline import Pipeline
+from vr_ik.trackers.simulated_user import SimulatedUser
+from vr_ik.types import TrackingFrame
+
+RATE_HZ = 90.0
+THREE = ('hmd', 'l_controller', 'r_controller')
+FOUR = (*THREE, 'waist')
+ANKLES = ('l_ankle', 'r_ankle')
+YAWS = [0.0, 2.0]
+
+
+@pytest.fixture(scope='module')
+def user():
+    return SimulatedUser(1.75)
+
+
+def bowing(user, degrees, yaw=0.0):
+    """Return a pose with straight legs, the hips behind the feet, the trunk and the head bent."""
+    model, lean = user.model, math.radians(degrees)
+    angles = {
+        'lumbar_flexion': 0.5 * lean,
+        'thorax_flexion': 0.25 * lean,
+        'neck_flexion': 0.2 * lean,
+        'head_flexion': 0.1 * lean,
+    }
+    for side in 'lr':
+        angles |= {
+            f'{side}_hip_flexion': 0.75 * lean,
+            f'{side}_ankle_dorsiflexion': -0.25 * lean,
+        }
+    q = model.clamp(model.configuration(angles))
+    tilt = pose(rotation_from_rpy(0.0, 0.5 * lean, 0.0), np.zeros(3))
+    return placed(user, q, pose(rotation_from_rpy(0.0, 0.0, yaw), np.zeros(3)) @ tilt)
+
+
+def placed(user, q, turn):
+    """Return a pose turned, with its feet at the world's origin."""
+    q = q.copy()
+    half = 0.5 * math.acos(min(max(0.5 * (np.trace(turn[:3, :3]) - 1.0), -1.0), 1.0))
+    axis = turn[[2, 0, 1], [1, 2, 0]] - turn[[1, 2, 0], [2, 0, 1]]
+    q[3:6] = math.sin(half) * axis / max(np.linalg.norm(axis), 1e-9)
+    q[6] = math.cos(half)
+    feet = np.mean([user.model.link_pose(q, ankle)[:3, 3] for ankle in ANKLES], axis=0)
+    standing = user.model.neutral()
+    ankle_m = (
+        user.model.link_pose(standing, 'l_ankle') - user.model.link_pose(standing, 'l_sole')
+    )[2, 3]
+    q[:3] += (0.0, 0.0, ankle_m) - feet
+    return q
+
+
+def solve(user, poses, roles=THREE, **values):
+    """Return what the pipeline makes of the devices, frame by frame, and its largest error [m]."""
+    pipeline = Pipeline(replace(SolverConfig(), values))
+    solved, errors_m = [], []
+    for i, q in enumerate(poses):
+        stamp_ns = 1 + round(i * 1e9 / RATE_HZ)
+        solution = pipeline.process(TrackingFrame(stamp_ns, roles, user.device_poses(q, roles)))
+        solved.append(solution.q)
+        errors_m.append(max(solution.position_errors.values()))
+    return np.array(solved), max(errors_m)
+
+
+def going_down(user, degrees, yaw=0.0, seconds=1.0, held_s=1.0):
+    stood = [0.0] * 20
+    eased = [u * u * (3.0 - 2.0 * u) for u in np.arange(0.0, 1.0, 1.0 / (seconds * RATE_HZ))]
+    held = [1.0] * round(held_s * RATE_HZ)
+    return [bowing(user, degrees * share, yaw) for share in (*stood, *eased, *held)]
+
+
+def off_m(user, link, a, b):
+    return np.linalg.norm((user.model.link_pose(a, link) - user.model.link_pose(b, link))[:3, 3])
+
+
+def knees_deg(user, q):
+    return [math.degrees(q[7 + user.model.joint_index(f'{s}_knee_flexion')]) for s in 'lr']
+
+
+def pelvis_pitch_deg(user, q):
+    return math.degrees(math.asin(-user.model.link_pose(q, 'base_link')[2, 0]))
+
+
+@pytest.mark.parametrize('yaw', YAWS)
+@pytest.mark.parametrize('degrees', [30.0, 60.0])
+def test_a_bow_is_no_squat(user, degrees, yaw):
+    path = going_down(user, degrees, yaw)
+    solved, error_m = solve(user, path)
+    assert error_m < 0.002
+    assert off_m(user, 'base_link', solved[-1], path[-1]) < 0.05
+    assert pelvis_pitch_deg(user, path[-1]) == pytest.approx(0.5 * degrees)
+    assert pelvis_pitch_deg(user, solved[-1]) == pytest.approx(0.5 * degrees, abs=6.0)
+    assert max(knees_deg(user, solved[-1])) < 25.0
+    for ankle in ANKLES:
+        assert off_m(user, ankle, solved[-1], path[-1]) < 0.08
+
+
+@pytest.mark.parametrize('roles', [THREE, FOUR], ids=['3', '4'])
+@pytest.mark.parametrize('seconds', [0.4, 1.0])
+@pytest.mark.parametrize('yaw', YAWS)
+def test_a_bow_until_the_head_hangs_down_does_not_turn_the_body_around(user, roles, seconds, yaw):
+    """The eyes look behind by then."""
+    path = going_down(user, 110.0, yaw, seconds)
+    assert user.model.link_pose(path[-1], 'gaze')[2, 2] < -0.5
+    solved, error_m = solve(user, path, roles)
+    assert error_m < 0.01
+    for q in solved:
+        left = user.model.link_pose(q, 'base_link')[:3, 1]
+        assert left @ (-math.sin(yaw), math.cos(yaw), 0.0) > 0.98
+    assert off_m(user, 'base_link', solved[-1], path[-1]) < 0.15
+
+
+def test_who_leans_with_a_rigid_spine_leans_by_the_hips(user):
+    path = going_down(user, 60.0)
+    solved, _ = solve(user, path, spine='rigid')
+    spine = [
+        i for i, n in enumerate(user.model.joint_names, 7) if n.startswith(('lumbar', 'thorax'))
+    ]
+    assert np.degrees(np.abs(solved[-1, spine]).max()) < 1.0
+    assert pelvis_pitch_deg(user, solved[-1]) > 15.0
+
+
+def test_who_nods_does_not_lean(user):
+    path = []
+    for i in range(180):
+        nod = min(i / 60.0, 1.0)
+        angles = {'neck_flexion': 0.5 * nod, 'head_flexion': 0.5 * nod}
+        path.append(placed(user, user.model.configuration(angles), np.eye(4)))
+    for q in solve(user, path)[0]:
+        assert abs(pelvis_pitch_deg(user, q)) < 2.0
+
+
+def sitting(user, nod=0.0):
+    legs = {'hip_flexion': math.pi / 2.0, 'knee_flexion': math.pi / 2.0}
+    angles = {f'{s}_{name}': angle for s in 'lr' for name, angle in legs.items()}
+    angles |= {'neck_flexion': 0.5 * nod, 'head_flexion': 0.5 * nod}
+    return placed(user, user.model.configuration(angles), np.eye(4))
+
+
+def test_who_sits_is_upright_after_a_while_and_may_look_down(user):
+    path = [bowing(user, 0.0)] * 10 + [sitting(user)] * round(15.0 * RATE_HZ)
+    path += [sitting(user, 0.8 * min(i / 60.0, 1.0)) for i in range(180)]
+    solved, _ = solve(user, path)
+    assert pelvis_pitch_deg(user, solved[60]) > 5.0
+    assert abs(pelvis_pitch_deg(user, solved[-181])) < 3.0
+    assert abs(pelvis_pitch_deg(user, solved[-1])) < 4.0
+
+
+def test_who_stays_bent_is_not_taken_to_sit(user):
+    path = going_down(user, 60.0, held_s=15.0)
+    solved, _ = solve(user, path)
+    assert pelvis_pitch_deg(user, solved[-1]) == pytest.approx(30.0, abs=6.0)
+
+
+def test_a_waist_tracker_knows_better(user):
+    """The lean that head and hands tell of must not bend the spine of who squats upright."""
+    path = [bowing(user, 0.0)] * 10 + [sitting(user)] * 60
+    solved, _ = solve(user, path, FOUR)
+    assert abs(pelvis_pitch_deg(user, solved[-1])) < 1.0
+    lumbar = 7 + user.model.joint_index('lumbar_flexion')
+    assert abs(math.degrees(solved[-1, lumbar])) < 1.0
+
+
+heights = st.floats(0.2, 2.2)
+pitches = st.floats(-1.5, 2.5)
+angles = st.floats(-3.1, 3.1)
+
+
+def follow(frames):
+    """Return the lean after frames of (height, pitch, yaw, seconds)."""
+    lean = Lean(Calibration.nominal(1.75))
+    for height, pitch, yaw, seconds in frames:
+        head = pose(rotation_from_rpy(0.0, pitch, yaw), np.array([0.3, -2.0, height]))
+        angle = lean.follow(head, yaw, seconds)
+    return angle
+
+
+frames = st.lists(st.tuples(heights, pitches, angles, st.floats(0.0, 3.0)), min_size=1, max_size=5)
+
+
+@given(frames, angles)
+def test_lean_is_forward_and_the_same_whichever_way_one_faces(before, turn):
+    angle = follow(before)
+    assert 0.0 <= angle < 2.5
+    turned = follow([(height, pitch, yaw + turn, s) for height, pitch, yaw, s in before])
+    assert turned == pytest.approx(angle, abs=1e-9)
+
+
+@given(pitches, angles, st.floats(-0.3, 0.3))
+def test_where_a_head_faces_does_not_depend_on_how_far_down_it_looks(pitch, yaw, roll):
+    head = pose(rotation_from_rpy(0.0, pitch, yaw), np.zeros(3))
+    x, y = look_direction(head)
+    assert x * math.cos(yaw) + y * math.sin(yaw) == pytest.approx(1.0, abs=1e-9)
+    tilted = head @ pose(rotation_from_rpy(roll, 0.0, 0.0), np.zeros(3))
+    x, y = look_direction(tilted)
+    assert x * math.cos(yaw) + y * math.sin(yaw) > math.cos(0.35)
+
+
+@given(angles)
+def test_who_lies_on_the_side_faces_where_the_head_looks(yaw):
+    head = pose(rotation_from_rpy(math.pi / 2.0, 0.0, yaw), np.zeros(3))
+    x, y = look_direction(head)
+    assert x * math.cos(yaw) + y * math.sin(yaw) == pytest.approx(1.0, abs=1e-9)
