@@ -257,7 +257,10 @@ def test_a_user_is_measured_from_a_bag(bag, tmp_path):
     assert abs(saved.proportions.height - HEIGHT_M) < 0.03 * HEIGHT_M
     assert set(saved.mounts) == set(SIMULATED_ROLES)
     assert json.loads(out.read_text())['devices'].keys() == saved.mounts.keys()
-    assert invoke('calibrate', '--list', '--config', config).stdout == 'short\n'
+    (tmp_path / 'users' / 'broken.yaml').write_text('version: 1\n')
+    broken, short = invoke('calibrate', '--list', '--config', config).stdout.splitlines()
+    assert broken.startswith('broken: ') and "no 'lengths_m'" in broken
+    assert short.startswith(f'short: {saved.summary()} Saved 20')
 
 
 @pytest.mark.parametrize(

@@ -19,43 +19,20 @@ from copy import deepcopy
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vr_ik.body.heading import Heading, LEVEL, pelvis_yaw
+from vr_ik.body.heading import Heading
 from vr_ik.body.heading_by_cases import HeadingByCases
 from vr_ik.body.lean import Lean
 from vr_ik.body.mounts import device_mounts
 from vr_ik.body.planting import Planting
+from vr_ik.body.stand_in_kernel import fill
 from vr_ik.calibration.calibration import Calibration
-from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.types import Array
 
 _NEEDLESS_BY = {'waist': ('waist', 'chest'), 'l_foot': ('l_foot',), 'r_foot': ('r_foot',)}
 """Devices that something stands in for, the pelvis first, and those that make it needless."""
-_PELVIS = 0
 _NONE = -1
-# Shares of the body's height, and of a leg: where a head and a hip are of who lies, and sits.
-# Nobody stands who lies.
-_LYING_HEAD, _SITTING_HEAD = 0.2, 0.35
-_LYING_HIP, _SITTING_HIP = 0.2, 0.45
-# Vertical part of the pelvis' up axis of who lies, and of who does not.
-_SLANTING, _UPRIGHT = 0.5, 0.8
-# Part of a leg's length at which it lies with the knee hardly bent.
-_LOOSE = 0.95
-
-# The pelvis' part of the lean of the trunk; the spine has the rest.
-_PELVIS_SHARE = 0.5
-# Who leans is in balance: the farther the neck is before the hips, the farther are the feet, too.
-_BALANCE = 0.6
-_UPRIGHT_REACH_M = 0.08
-
-# 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
-# posture.
-_UPRIGHT_WEIGHT = 0.02
-_FLOOR_WEIGHT = 0.02
-# s/m^2: what holds the pelvis back, so that it does not sway with the hands.
-_INERTIA = 1e-3
 
 _HEADINGS: Mapping[str, type[Heading] | type[HeadingByCases]] = {
     'weighed': Heading,
@@ -150,7 +127,7 @@ class StandIns:
             head_pose = devices[head]
             lean, neck = self._lean.follow(head_pose, self._yaw, seconds), self._lean.neck
         root = _NOWHERE if root is None else root
-        self.spine_lean = _fill(
+        self.spine_lean = fill(
             self._yaw,
             lean,
             head_pose,
@@ -171,165 +148,3 @@ class StandIns:
 
 _NOWHERE = np.full(7, np.nan)
 _NO_HEAD = np.full((4, 4), np.nan)
-
-
-@kernel
-def _fill(
-    yaw: float,
-    lean: float,
-    head: Array,
-    neck: Array,
-    root: Array,
-    seconds: float,
-    needless_by: NDArray[np.bool_],
-    confidence: Array,
-    aside_m: Array,
-    stature: Array,
-    placements: Array,
-    targets: Array,
-    weights: Array,
-    footing: Array,
-) -> float:
-    """Write what `StandIns.fill` returns for a body that by head and hands faces and leans so.
-
-    `stature` [m]: height of the floor in the world, of an ankle, of a leg above it, of the trunk
-    up to the eyes, of the body. NaN in `head`, `neck` or `root`: not known. `footing`: see
-    `_balance`. Returns what the spine has of the lean.
-    """
-    floor_m, ankle_m, leg_m, trunk_m = stature[0], stature[1], stature[2], stature[3]
-    is_known = not math.isnan(root[0])
-    lying, down_x, down_y = 0.0, 0.0, 0.0
-    if not math.isnan(head[0, 0]):
-        down_x, down_y = _level(-head[0, 2], -head[1, 2])
-        lying = math.hypot(down_x, down_y)
-        lying *= 1.0 - _risen((head[2, 3] - floor_m) / stature[4], _LYING_HEAD, _SITTING_HEAD)
-    standing = 0.0
-    if is_known:
-        hip_height = (root[2] - floor_m - ankle_m) / leg_m
-        # Who sits on the floor has the feet there, too; who lies may have them anywhere.
-        upright = _risen(1.0 - 2.0 * (root[3] ** 2 + root[4] ** 2), _SLANTING, _UPRIGHT)
-        standing = max(_risen(hip_height, _LYING_HIP, _SITTING_HIP), upright)
-    if _is_needless(needless_by[_PELVIS], confidence):
-        # A device on the trunk knows better than head and hands how it is.
-        lean = 0.0
-        if is_known:
-            yaw, lying = pelvis_yaw(root), 0.0
-    sine, cosine = math.sin(yaw), math.cos(yaw)
-    lean *= 1.0 - lying
-    _balance(root, neck, cosine, sine, footing)
-    for row in range(weights.shape[0]):
-        weights[row, 0] = weights[row, 1] = 0.0
-        if math.isnan(yaw) or _is_needless(needless_by[row], confidence):
-            continue
-        ahead, upward = 0.0, 1.0
-        if row == _PELVIS:
-            ahead, upward = math.sin(_PELVIS_SHARE * lean), math.cos(_PELVIS_SHARE * lean)
-        up = _unit(
-            (1.0 - lying) * ahead * cosine - lying * down_x,
-            (1.0 - lying) * ahead * sine - lying * down_y,
-            (1.0 - lying) * upward,
-        )
-        turn = _turned(up, lying, cosine, sine, head)
-        # Where the link is if the user stands, and as far from the head as it is if he lies.
-        x, y, z, held = root[0], root[1], root[2], 0.0
-        from_head_m = trunk_m
-        weights[row, 1] = _UPRIGHT_WEIGHT
-        if row != _PELVIS:
-            x, y = footing[0] - aside_m[row] * sine, footing[1] + aside_m[row] * cosine
-            z = floor_m + ankle_m
-            held, from_head_m = standing * _FLOOR_WEIGHT, trunk_m + _LOOSE * leg_m
-            weights[row, 1] *= max(standing, lying)
-        elif seconds > 0.0:
-            held = _INERTIA / seconds
-        if not is_known:
-            x, y, z, held = 0.0, 0.0, 0.0, 0.0
-        weights[row, 0] = held + lying * _FLOOR_WEIGHT
-        if lying > 0.0:
-            share = lying * _FLOOR_WEIGHT / weights[row, 0]
-            x += share * (head[0, 3] + from_head_m * down_x + aside_m[row] * turn[1] - x)
-            y += share * (head[1, 3] + from_head_m * down_y + aside_m[row] * turn[4] - y)
-            z += share * (floor_m + ankle_m - z)
-        _place(turn, x, y, z, placements[row], targets[row])
-    return (1.0 - _PELVIS_SHARE) * lean
-
-
-@inlined_kernel
-def _balance(root: Array, neck: Array, cosine: float, sine: float, footing: Array) -> None:
-    """Write where the feet of a body that faces this way are in balance: `root`, moved forward.
-
-    How far is kept behind it, for frames in which the neck is not known.
-    """
-    if not math.isnan(neck[0, 3] + root[0]):
-        reach_m = cosine * (neck[0, 3] - root[0]) + sine * (neck[1, 3] - root[1])
-        footing[7] = _BALANCE * max(reach_m - _UPRIGHT_REACH_M, 0.0)
-    for k in range(7):
-        footing[k] = root[k]
-    footing[0] += footing[7] * cosine
-    footing[1] += footing[7] * sine
-
-
-@inlined_kernel
-def _turned(
-    up: tuple[float, float, float], lying: float, cosine: float, sine: float, head: Array
-) -> tuple[float, float, float, float, float, float, float, float, float]:
-    """Return the rotation, by rows, of a link with this up, which faces ahead or as the head does.
-
-    Who stands faces ahead, who lies as the head does: to the ceiling, the floor or the side.
-    """
-    x, y, z = (1.0 - lying) * cosine, (1.0 - lying) * sine, 0.0
-    if lying > 0.0:
-        x, y, z = x + lying * head[0, 0], y + lying * head[1, 0], z + lying * head[2, 0]
-    along = x * up[0] + y * up[1] + z * up[2]
-    x, y, z = _unit(x - along * up[0], y - along * up[1], z - along * up[2])
-    left = (up[1] * z - up[2] * y, up[2] * x - up[0] * z, up[0] * y - up[1] * x)
-    return x, left[0], up[0], y, left[1], up[1], z, left[2], up[2]
-
-
-@inlined_kernel
-def _unit(x: float, y: float, z: float) -> tuple[float, float, float]:
-    length = max(math.sqrt(x * x + y * y + z * z), 1e-9)
-    return x / length, y / length, z / length
-
-
-@inlined_kernel
-def _level(x: float, y: float) -> tuple[float, float]:
-    """Return a direction in the plane, of unit length; 0 where it says little."""
-    length = math.hypot(x, y)
-    if not length > LEVEL:
-        return 0.0, 0.0
-    return x / length, y / length
-
-
-@inlined_kernel
-def _is_needless(needless_by: NDArray[np.bool_], confidence: Array) -> bool:
-    is_needless = False
-    for device in range(confidence.shape[0]):
-        is_needless = is_needless or (needless_by[device] and confidence[device] > 0.0)
-    return is_needless
-
-
-@inlined_kernel
-def _risen(value: float, none: float, full: float) -> float:
-    """Return 0 up to a value, 1 from another one, and what is between."""
-    return min(1.0, max(0.0, (value - none) / (full - none)))
-
-
-@inlined_kernel
-def _place(
-    turn: tuple[float, float, float, float, float, float, float, float, float],
-    x: float,
-    y: float,
-    z: float,
-    placement: Array,
-    target: Array,
-) -> None:
-    """Write the pose of a device on a link that is at (x, y, z), turned so."""
-    for column in range(4):
-        a, b, c = placement[0, column], placement[1, column], placement[2, column]
-        target[0, column] = turn[0] * a + turn[1] * b + turn[2] * c
-        target[1, column] = turn[3] * a + turn[4] * b + turn[5] * c
-        target[2, column] = turn[6] * a + turn[7] * b + turn[8] * c
-        target[3, column] = placement[3, column]
-    target[0, 3] += x
-    target[1, 3] += y
-    target[2, 3] += z

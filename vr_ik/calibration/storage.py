@@ -15,6 +15,7 @@
 """Calibrations of users, kept as YAML files, one a user."""
 
 from dataclasses import asdict, fields
+from datetime import datetime
 import os
 from pathlib import Path
 import re
@@ -45,6 +46,16 @@ def default_folder() -> Path:
 def users(folder: Path) -> tuple[str, ...]:
     """Return the names of all users with a calibration, sorted."""
     return tuple(sorted(file.stem for file in folder.glob('*.yaml') if file.is_file()))
+
+
+def describe(user: str, folder: Path) -> str:
+    """Return in a line what is kept of a user, and since when; or why it cannot be read."""
+    try:
+        body = load(user, folder).summary()
+    except CalibrationError as error:
+        return f'{user}: {error}'
+    saved = datetime.fromtimestamp(_path(user, folder).stat().st_mtime)
+    return f'{user}: {body} Saved {saved:%Y-%m-%d %H:%M}.'
 
 
 def save(calibration: Calibration, user: str, folder: Path) -> Path:

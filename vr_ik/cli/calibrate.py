@@ -40,7 +40,7 @@ def calibrate(
         bool, typer.Option(help='Improve bone lengths and offsets by all motion in the bag.')
     ] = True,
     listing: Annotated[
-        bool, typer.Option('--list', help='List the users that are known.')
+        bool, typer.Option('--list', help='List the users that are known, and their bodies.')
     ] = False,
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write the result to a file.')
@@ -59,7 +59,8 @@ def calibrate(
     config, _ = user_config(config_file, namespace)
     folder = Path(config.users_folder) if config.users_folder else storage.default_folder()
     if listing:
-        typer.echo('\n'.join(storage.users(folder)) or f"No users in '{folder}'.")
+        known = [storage.describe(user, folder) for user in storage.users(folder)]
+        typer.echo('\n'.join(known) or f"No users in '{folder}'.")
         return
     if bag is None:
         raise VrIkError('Name a bag to calibrate from, or list what is known with --list.')

@@ -1,0 +1,217 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Compiled targets of what is not tracked: where pelvis and feet are by head and trunk."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vr_ik.body.heading import LEVEL, pelvis_yaw
+from vr_ik.kinematics.compiled import inlined_kernel, kernel
+from vr_ik.types import Array
+
+_PELVIS = 0
+"""Row of the pelvis; those of the feet come after it."""
+# Shares of the body's height, and of a leg: where a head and a hip are of who lies, and sits.
+# Nobody stands who lies.
+_LYING_HEAD, _SITTING_HEAD = 0.2, 0.35
+_LYING_HIP, _SITTING_HIP = 0.2, 0.45
+# Vertical part of the pelvis' up axis of who lies, and of who does not.
+_SLANTING, _UPRIGHT = 0.5, 0.8
+# Part of a leg's length at which it lies with the knee hardly bent.
+_LOOSE = 0.95
+
+# The pelvis' part of the lean of the trunk; the spine has the rest.
+_PELVIS_SHARE = 0.5
+# Who leans is in balance: the farther the neck is before the hips, the farther are the feet, too.
+_BALANCE = 0.6
+_UPRIGHT_REACH_M = 0.08
+
+# 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
+# posture.
+_UPRIGHT_WEIGHT = 0.02
+_FLOOR_WEIGHT = 0.02
+# s/m^2: what holds the pelvis back, so that it does not sway with the hands.
+_INERTIA = 1e-3
+
+
+@kernel
+def fill(
+    yaw: float,
+    lean: float,
+    head: Array,
+    neck: Array,
+    root: Array,
+    seconds: float,
+    needless_by: NDArray[np.bool_],
+    confidence: Array,
+    aside_m: Array,
+    stature: Array,
+    placements: Array,
+    targets: Array,
+    weights: Array,
+    footing: Array,
+) -> float:
+    """Write what `StandIns.fill` returns for a body that by head and hands faces and leans so.
+
+    `stature` [m]: height of the floor in the world, of an ankle, of a leg above it, of the trunk
+    up to the eyes, of the body. NaN in `head`, `neck` or `root`: not known. `footing`: see
+    `_balance`. Returns what the spine has of the lean.
+    """
+    floor_m, ankle_m, leg_m, trunk_m = stature[0], stature[1], stature[2], stature[3]
+    is_known = not math.isnan(root[0])
+    lying, down_x, down_y = _lying(head, stature)
+    standing = _standing(root, stature) if is_known else 0.0
+    if _is_needless(needless_by[_PELVIS], confidence):
+        # A device on the trunk knows better than head and hands how it is.
+        lean = 0.0
+        if is_known:
+            yaw, lying = pelvis_yaw(root), 0.0
+    sine, cosine = math.sin(yaw), math.cos(yaw)
+    lean *= 1.0 - lying
+    _balance(root, neck, cosine, sine, footing)
+    for row in range(weights.shape[0]):
+        weights[row, 0] = weights[row, 1] = 0.0
+        if math.isnan(yaw) or _is_needless(needless_by[row], confidence):
+            continue
+        angle = _PELVIS_SHARE * lean if row == _PELVIS else 0.0
+        ahead, upward = (1.0 - lying) * math.sin(angle), (1.0 - lying) * math.cos(angle)
+        up = _unit(ahead * cosine - lying * down_x, ahead * sine - lying * down_y, upward)
+        turn = _turned(up, lying, cosine, sine, head)
+        # Where the link is if the user stands, and as far from the head as it is if he lies.
+        x, y, z, held = root[0], root[1], root[2], 0.0
+        from_head_m = trunk_m
+        weights[row, 1] = _UPRIGHT_WEIGHT
+        if row != _PELVIS:
+            x, y = footing[0] - aside_m[row] * sine, footing[1] + aside_m[row] * cosine
+            z = floor_m + ankle_m
+            held, from_head_m = standing * _FLOOR_WEIGHT, trunk_m + _LOOSE * leg_m
+            weights[row, 1] *= max(standing, lying)
+        elif seconds > 0.0:
+            held = _INERTIA / seconds
+        if not is_known:
+            x, y, z, held = 0.0, 0.0, 0.0, 0.0
+        weights[row, 0] = held + lying * _FLOOR_WEIGHT
+        if lying > 0.0:
+            share = lying * _FLOOR_WEIGHT / weights[row, 0]
+            x += share * (head[0, 3] + from_head_m * down_x + aside_m[row] * turn[1] - x)
+            y += share * (head[1, 3] + from_head_m * down_y + aside_m[row] * turn[4] - y)
+            z += share * (floor_m + ankle_m - z)
+        _place(turn, x, y, z, placements[row], targets[row])
+    return (1.0 - _PELVIS_SHARE) * lean
+
+
+@inlined_kernel
+def _lying(head: Array, stature: Array) -> tuple[float, float, float]:
+    """Return how much a body with its head there lies, and the level way from head to feet."""
+    if math.isnan(head[0, 0]):
+        return 0.0, 0.0, 0.0
+    x, y = _level(-head[0, 2], -head[1, 2])
+    height = (head[2, 3] - stature[0]) / stature[4]
+    return math.hypot(x, y) * (1.0 - _risen(height, _LYING_HEAD, _SITTING_HEAD)), x, y
+
+
+@inlined_kernel
+def _standing(root: Array, stature: Array) -> float:
+    """Return how surely the feet of a body with its pelvis there are on the floor.
+
+    Who sits on the floor has them there, too; who lies may have them anywhere.
+    """
+    hip_height = (root[2] - stature[0] - stature[1]) / stature[2]
+    upright = _risen(1.0 - 2.0 * (root[3] ** 2 + root[4] ** 2), _SLANTING, _UPRIGHT)
+    return max(_risen(hip_height, _LYING_HIP, _SITTING_HIP), upright)
+
+
+@inlined_kernel
+def _balance(root: Array, neck: Array, cosine: float, sine: float, footing: Array) -> None:
+    """Write where the feet of a body that faces this way are in balance: `root`, moved forward.
+
+    How far is kept behind it, for frames in which the neck is not known.
+    """
+    if not math.isnan(neck[0, 3] + root[0]):
+        reach_m = cosine * (neck[0, 3] - root[0]) + sine * (neck[1, 3] - root[1])
+        footing[7] = _BALANCE * max(reach_m - _UPRIGHT_REACH_M, 0.0)
+    for k in range(7):
+        footing[k] = root[k]
+    footing[0] += footing[7] * cosine
+    footing[1] += footing[7] * sine
+
+
+@inlined_kernel
+def _turned(
+    up: tuple[float, float, float], lying: float, cosine: float, sine: float, head: Array
+) -> tuple[float, float, float, float, float, float, float, float, float]:
+    """Return the rotation, by rows, of a link with this up, which faces ahead or as the head does.
+
+    Who stands faces ahead, who lies as the head does: to the ceiling, the floor or the side.
+    """
+    x, y, z = (1.0 - lying) * cosine, (1.0 - lying) * sine, 0.0
+    if lying > 0.0:
+        x, y, z = x + lying * head[0, 0], y + lying * head[1, 0], z + lying * head[2, 0]
+    along = x * up[0] + y * up[1] + z * up[2]
+    x, y, z = _unit(x - along * up[0], y - along * up[1], z - along * up[2])
+    left = (up[1] * z - up[2] * y, up[2] * x - up[0] * z, up[0] * y - up[1] * x)
+    return x, left[0], up[0], y, left[1], up[1], z, left[2], up[2]
+
+
+@inlined_kernel
+def _unit(x: float, y: float, z: float) -> tuple[float, float, float]:
+    length = max(math.sqrt(x * x + y * y + z * z), 1e-9)
+    return x / length, y / length, z / length
+
+
+@inlined_kernel
+def _level(x: float, y: float) -> tuple[float, float]:
+    """Return a direction in the plane, of unit length; 0 where it says little."""
+    length = math.hypot(x, y)
+    if not length > LEVEL:
+        return 0.0, 0.0
+    return x / length, y / length
+
+
+@inlined_kernel
+def _is_needless(needless_by: NDArray[np.bool_], confidence: Array) -> bool:
+    is_needless = False
+    for device in range(confidence.shape[0]):
+        is_needless = is_needless or (needless_by[device] and confidence[device] > 0.0)
+    return is_needless
+
+
+@inlined_kernel
+def _risen(value: float, none: float, full: float) -> float:
+    """Return 0 up to a value, 1 from another one, and what is between."""
+    return min(1.0, max(0.0, (value - none) / (full - none)))
+
+
+@inlined_kernel
+def _place(
+    turn: tuple[float, float, float, float, float, float, float, float, float],
+    x: float,
+    y: float,
+    z: float,
+    placement: Array,
+    target: Array,
+) -> None:
+    """Write the pose of a device on a link that is at (x, y, z), turned so."""
+    for column in range(4):
+        a, b, c = placement[0, column], placement[1, column], placement[2, column]
+        target[0, column] = turn[0] * a + turn[1] * b + turn[2] * c
+        target[1, column] = turn[3] * a + turn[4] * b + turn[5] * c
+        target[2, column] = turn[6] * a + turn[7] * b + turn[8] * c
+        target[3, column] = placement[3, column]
+    target[0, 3] += x
+    target[1, 3] += y
+    target[2, 3] += z
