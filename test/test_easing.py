@@ -15,11 +15,12 @@
 """Nothing pops when devices come and go, or a calibration is exchanged, while the user moves."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
-from vr_ik.body.easing import AT_ONCE, CALM, Easing, QUICK
+from vr_ik.body.easing import CALM, Easing, QUICK
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.pipeline import Pipeline
@@ -30,6 +31,7 @@ THREE = ('hmd', 'l_controller', 'r_controller')
 SIX = (*THREE, 'waist', 'l_foot', 'r_foot')
 RATE_HZ = 90.0
 START_S = 4.0
+LEG = re.compile('hip|thigh|knee|shin|ankle|sole|toe')
 LOST, BACK, END = 60, 200, 290
 """Frames: devices are out of sight in between."""
 
@@ -81,7 +83,10 @@ def test_devices_that_go_and_come_back_cause_no_pop(user, roles, lost):
     # Something did happen, and is over soon after.
     apart = np.linalg.norm((links - with_all)[:, :, :3, 3], axis=2).max(axis=1)
     assert apart[BACK - 1] > 0.03
-    assert apart[-1] < 0.01
+    # Feet that nobody tracks stay where they stand, be it a little elsewhere.
+    is_guessed = [bool(LEG.search(n)) and 'l_foot' not in roles for n in user.model.link_names]
+    end = np.linalg.norm((links - with_all)[-1, :, :3, 3], axis=1)
+    assert (end < np.where(is_guessed, 0.03, 0.01)).all()
 
 
 def test_without_the_headset_the_body_goes_on_standing(user):
@@ -146,11 +151,11 @@ def test_what_is_shown_is_within_the_limits_of_joints(user):
     low[7:], high[7:] = model.lower, model.upper
     easing.begin(low, high, QUICK)
     # Meanwhile what fits has gone to where it was shown: the offset would lead beyond.
-    q = easing.shown(high, high, 0.01)
+    q, _ = easing.shown(high, high, 0.01)
     assert (q[7:] <= model.upper).all()
 
 
-@pytest.mark.parametrize('pace', [CALM, QUICK, AT_ONCE])
+@pytest.mark.parametrize('pace', [CALM, QUICK])
 def test_an_offset_goes_in_time_and_no_joint_is_too_fast(user, pace):
     model = user.model
     easing = Easing(model)
@@ -159,7 +164,7 @@ def test_an_offset_goes_in_time_and_no_joint_is_too_fast(user, pace):
     seconds, q = 0.0, shown
     path = [shown]
     while easing.is_on:
-        q = easing.shown(fits, q, 0.01)
+        q, _ = easing.shown(fits, q, 0.01)
         path.append(q)
         seconds += 0.01
     assert seconds < 10.0
@@ -177,9 +182,10 @@ def test_nothing_shown_is_faster_than_joints_though_what_fits_is(user):
     easing = Easing(model)
     fits, shown = model.neutral(), user.q_at(START_S)
     easing.begin(fits, shown, QUICK)
-    shown = easing.shown(fits, shown, 0.01)
+    shown, _ = easing.shown(fits, shown, 0.01)
     leapt = user.q_at(START_S + 3.0)
-    after = easing.shown(leapt, shown, 0.01)
+    after, way = easing.shown(leapt, shown, 0.01)
+    np.testing.assert_allclose(model.difference(shown, after), way, atol=1e-9)
     assert (np.abs(after - shown)[7:] <= model.velocity_limits * 0.01 + 1e-9).all()
     assert (np.abs(leapt - shown)[7:] > model.velocity_limits * 0.01).any()
 
@@ -193,13 +199,31 @@ def test_one_joint_that_is_too_fast_makes_no_other_late(user):
     fits[7 + model.joint_index('l_knee_flexion')] += 0.05
     twist = 7 + model.joint_index('r_forearm_twist')
     fits[twist] -= math.copysign(0.5, fits[twist])
-    easing.hold_back(before, fits, 0.01)
-    shown = easing.shown(fits, before, 0.01)
+    shown, _ = easing.shown(fits, before, 0.01)
+    assert easing.is_on
     others = np.delete(np.arange(len(fits)), twist)
     np.testing.assert_allclose(shown[others], fits[others], atol=1e-12)
     assert abs(shown - before)[twist] == pytest.approx(
         model.velocity_limits[twist - 7] * 0.01, rel=1e-6
     )
+
+
+def test_one_joint_that_is_too_fast_ends_no_glide(user):
+    """A loss is glided over calmly, whatever another joint does meanwhile."""
+    model = user.model
+    easing = Easing(model)
+    fits, shown = model.neutral(), user.q_at(START_S)
+    twist = 7 + model.joint_index('r_forearm_twist')
+    easing.begin(fits, shown, CALM)
+    speeds = []
+    for i in range(60):
+        if i == 20:
+            fits = fits.copy()
+            fits[twist] += 0.5
+        shown, way = easing.shown(fits, shown, 0.01)
+        speeds.append(np.abs(np.delete(way, twist - 1)[6:]).max() / 0.01)
+    assert easing.is_on
+    assert max(speeds) < CALM.joints_rad_s + 1e-6
 
 
 def test_limbs_wait_for_a_trunk_that_is_too_fast(user):
@@ -210,8 +234,7 @@ def test_limbs_wait_for_a_trunk_that_is_too_fast(user):
     fits = before.copy()
     fits[7 + model.joint_index('thorax_flexion')] += 0.12  # twice as far as it gets in 10 ms
     fits[7 + model.joint_index('l_knee_flexion')] += 0.05
-    easing.hold_back(before, fits, 0.01)
-    gone = (easing.shown(fits, before, 0.01) - before)[7:]
+    gone = (easing.shown(fits, before, 0.01)[0] - before)[7:]
     share = gone[model.joint_index('thorax_flexion')] / 0.12
     assert share == pytest.approx(0.5)
     assert gone[model.joint_index('l_knee_flexion')] == pytest.approx(share * 0.05)
@@ -227,9 +250,8 @@ def test_what_is_held_back_all_the_time_is_not_left_behind(user):
     for i in range(8):
         fits = q.copy()
         fits[7 + joint] += (1.3 if i < 4 else 0.0) * fastest
-        easing.hold_back(q, fits, 0.01)
         q, last = fits, shown
-        shown = easing.shown(fits, shown, 0.01) if easing.is_on else fits
+        shown, _ = easing.shown(fits, shown, 0.01)
         if i < 5:
             assert (shown - last)[7 + joint] == pytest.approx(fastest, rel=0.05)
     np.testing.assert_allclose(shown, fits, atol=1e-9)
@@ -242,12 +264,12 @@ def test_what_changes_on_the_way_does_not_undo_the_way(user):
     fits, shown = model.neutral(), user.q_at(START_S)
     easing.begin(fits, shown, CALM)
     for _ in range(20):
-        shown = easing.shown(fits, shown, 0.01)
+        shown, _ = easing.shown(fits, shown, 0.01)
     assert np.abs(shown - fits)[7:].max() > 0.3
     changed = fits.copy()
     changed[7 + model.joint_index('neck_axial')] += 0.02
     easing.begin(changed, fits, CALM)
-    after = easing.shown(changed, shown, 0.01)
+    after, _ = easing.shown(changed, shown, 0.01)
     assert np.abs(after - shown)[7:].max() < CALM.joints_rad_s * 0.01 + 1e-9
 
 

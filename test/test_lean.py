@@ -198,8 +198,8 @@ def follow(frames):
     lean = Lean(Calibration.nominal(1.75))
     for height, pitch, yaw, seconds in frames:
         head = pose(rotation_from_rpy(0.0, pitch, yaw), np.array([0.3, -2.0, height]))
-        angle = lean.follow(head, yaw, seconds)
-    return angle
+        lean.follow(head, yaw, seconds)
+    return lean.angle
 
 
 frames = st.lists(st.tuples(heights, pitches, angles, st.floats(0.0, 3.0)), min_size=1, max_size=5)

@@ -22,13 +22,14 @@ Nothing here knows of ROS: the solver node, the offline tools and the tests call
 from dataclasses import dataclass
 import math
 import time
+from typing import NamedTuple
 
 import numpy as np
 
 from vr_ik import frame_kernels
 from vr_ik.body.easing import CALM, Easing, QUICK
 from vr_ik.body.human import human_urdf
-from vr_ik.body.posture import start_postures
+from vr_ik.body.posture import start_postures, with_bent_legs
 from vr_ik.body.stand_ins import StandIns
 from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
@@ -63,6 +64,16 @@ class Solution:
     solve_time_s: float
 
 
+class _Guess(NamedTuple):
+    """What was said of the body besides its devices."""
+
+    targets: Array
+    """Of stand-ins."""
+    weights: Array
+    """Of all."""
+    spine_lean: float
+
+
 class Pipeline:
     """Turns tracking frames, one after the other, into poses of the human model."""
 
@@ -78,7 +89,7 @@ class Pipeline:
         self.mounts = mounts_in_use(config, calibration, self.model)
         self.roles = tuple(self.mounts)
         """Devices that are followed where present, in the order of the solver's tasks."""
-        self._stand_ins = StandIns(calibration, self.model, config.heading, self.roles)
+        self._stand_ins = StandIns(calibration, self.model, config, self.roles)
         mounts = [*self.mounts.values(), *self._stand_ins.mounts.values()]
         weights = np.array((config.position_weight, config.orientation_weight))
         factors = config.weight_factors()
@@ -161,7 +172,11 @@ class Pipeline:
             self.reset()
         seconds = self._seconds_since(frame.stamp_ns)
         self._cleaner.clean(frame, self.targets, self.confidence)
-        before = self._targets[len(self.roles) :].copy(), self._solver.weights.copy()
+        before = _Guess(
+            self._targets[len(self.roles) :].copy(),
+            self._solver.weights.copy(),
+            self._stand_ins.spine_lean,
+        )
         is_any = frame_kernels.weigh(self.confidence, self._full_weights, self._solver.weights)
         if is_any:
             self._seen_ns = frame.stamp_ns
@@ -170,18 +185,23 @@ class Pipeline:
             return Solution(frame.stamp_ns, self._q, still, Status.FAILED, {}, 0, 0.0)
         if self._smoother is not None:
             self._smoother.smooth(seconds, self.confidence, self.targets)
-        self._stand_in(seconds)
-        self._set_posture(seconds)
+        change = frame_kernels.note_seen(self.confidence, self._seen)
+        self._stand_ins.follow(self.targets, self.confidence, seconds)
         if self._stamp_ns is None:
+            self._note_in_use()
             self._q = self._wanted_q = self._standing_start()
+        else:
+            self._stand_in(seconds, self._wanted_q[:7], bool(change))
+            self._set_posture(seconds, self._stand_ins.spine_lean)
         started = time.perf_counter()
-        result = self._solved(frame, before, seconds)
+        result = self._solved(frame, before, change, seconds)
         solve_time_s = time.perf_counter() - started
         q, velocity = self._wanted_q, np.zeros(self.model.nv)
-        if self._easing.is_on:
-            q = self._easing.shown(q, self._q, seconds)
         if seconds > 0.0:
-            velocity = self.model.difference(self._q, q) / seconds
+            q, way = self._easing.shown(q, self._q, seconds)
+            velocity = way / seconds
+        elif self._easing.is_on:
+            q = self._q  # no time has passed in which anything could move
         self._q, self._stamp_ns = q, frame.stamp_ns
         status = result.status if is_any else Status.FAILED
         errors = self._errors(result)
@@ -190,17 +210,17 @@ class Pipeline:
         )
 
     def _solved(
-        self, frame: TrackingFrame, before: tuple[Array, Array], seconds: float
+        self, frame: TrackingFrame, before: '_Guess', change: int, seconds: float
     ) -> SolveResult:
         """Find the pose that fits, and how to get there from the one that has been shown."""
         q_before, pace = self._wanted_q, QUICK
-        change = frame_kernels.note_seen(self.confidence, self._seen)
         has_leapt = False
-        if change:
-            self._note_in_use()
         if change and self._stamp_ns is not None:
-            q_before = self._as_before(*before)
+            q_before = self._as_before(before, seconds)
+            self._note_in_use()
             pace = CALM if change == frame_kernels.LOSS else QUICK
+            # What is not tracked goes by where the pelvis is, and that may be elsewhere now.
+            self._stand_in(seconds, self._at_rest(self._wanted_q).q[:7], True)
             result = self._at_rest(self._wanted_q)
         else:
             result = self._solver.solve(self._wanted_q, self._targets)
@@ -213,22 +233,18 @@ class Pipeline:
             self._before = None
         elif change or has_leapt:
             self._easing.begin(self._wanted_q, q_before, pace)
-        elif seconds > 0.0:
-            # What was shown may have been a little behind what fitted, with nothing left to ease.
-            q_from = q_before if self._easing.is_on else self._q
-            self._easing.hold_back(q_from, self._wanted_q, seconds)
         return result
 
     def _at_rest(self, q: Array) -> SolveResult:
         """Return where another pose comes to rest: what is eased in must not go on by itself."""
-        if self._posture_pull is not None:
-            self._posture_pull.to_rest()
+        self._set_posture(0.0, self._stand_ins.spine_lean)
         return self._settled(q)
 
-    def _as_before(self, stand_ins: Array, weights: Array) -> Array:
+    def _as_before(self, guess: '_Guess', seconds: float) -> Array:
         """Return the pose that would fit this frame, were the same devices known as before."""
         now = self._targets.copy(), self._solver.weights.copy()
-        self._targets[len(self.roles) :], self._solver.weights[:] = stand_ins, weights
+        self._targets[len(self.roles) :], self._solver.weights[:] = guess.targets, guess.weights
+        self._set_posture(seconds, guess.spine_lean)
         result = self._solver.solve(self._wanted_q, self._targets)
         self._targets[:], self._solver.weights[:] = now
         return result.q
@@ -244,17 +260,19 @@ class Pipeline:
             self._wanted_q = self._at_rest(self._wanted_q).q
         self._easing.begin(self._wanted_q, before._wanted_q, QUICK)
 
-    def _stand_in(self, seconds: float) -> None:
-        """Set the targets of what is not tracked and yet known to be so or so."""
-        root = None if self._stamp_ns is None else self._wanted_q[:7]
-        targets, weights = self._of_stand_ins
-        self._stand_ins.fill(self.targets, self.confidence, root, seconds, targets, weights)
+    def _stand_in(self, seconds: float, root: Array | None, has_leapt: bool) -> None:
+        """Set the targets of what is not tracked and yet known to be so or so.
 
-    def _set_posture(self, seconds: float) -> None:
+        It goes by where the pelvis was in the last frame, or where it is now after a leap.
+        """
+        targets, weights = self._of_stand_ins
+        self._stand_ins.fill(self.confidence, root, seconds, targets, weights, has_leapt)
+
+    def _set_posture(self, seconds: float, spine_lean: float) -> None:
         """Say where joints go that devices leave free."""
         if self._posture_pull is None:
             return
-        self._posture_pull.lean(self._stand_ins.spine_lean)
+        self._posture_pull.lean(spine_lean)
         if seconds > 0.0:
             self._posture_pull.from_pose(self._wanted_q, seconds)
         else:
@@ -263,10 +281,15 @@ class Pipeline:
     def _standing_start(self) -> Array:
         """Return a pose for the first frame, which no frame before it has brought near.
 
-        From several postures the solver finds its way to the arms' true bend at least once.
+        From several postures the solver finds its way to the arms' true bend at least once; then
+        the pelvis is known, and with it where feet may be.
         """
-        results = [self._settled(self._placed(joints)) for joints in start_postures(self.model)]
-        return min(results, key=lambda result: result.cost).q
+        self._stand_in(0.0, None, False)
+        starts = [self._placed(joints) for joints in start_postures(self.model)]
+        q = min(map(self._at_rest, starts), key=lambda result: result.cost).q
+        self._stand_in(0.0, q[:7], True)
+        starts = [q, with_bent_legs(self.model, q)]
+        return min(map(self._at_rest, starts), key=lambda result: result.cost).q
 
     def _placed(self, joints: Array) -> Array:
         """Return a posture, upright, placed and turned so that the surest device is met."""

@@ -38,18 +38,16 @@ class Pace(NamedTuple):
     root_m_s: float
     root_rad_s: float
     joints_rad_s: float
-    is_gentle: bool = True
-    """Whether it begins and ends slowly, or goes at full speed all the way."""
 
 
 CALM = Pace(0.4, 1.0, 1.5, 1.5)
 """After a loss there is no haste."""
 QUICK = Pace(0.15, 2.0, 4.0, 6.0)
 """There is better knowledge now: a device came back, or another calibration."""
-AT_ONCE = Pace(0.0, 10.0, 20.0, math.inf, False)
-"""Devices have moved as no body does, and mean it: as fast as joints can."""
-# What fades gently, by 1 - 3 u^2 + 2 u^3, is fastest in the middle, and there so much faster than
-# on the average.
+_FASTEST = Pace(0.0, 10.0, 20.0, math.inf)
+"""As fast as bodies are: where devices move faster, and mean it, what is shown comes later."""
+# What fades by 1 - 3 u^2 + 2 u^3 is fastest in the middle, and there so much faster than on the
+# average.
 _PEAK = 1.5
 _NOTHING = 1e-9
 
@@ -60,7 +58,7 @@ class Easing:
     def __init__(self, model: RobotModel) -> None:
         """Begin with none; the model has a free root."""
         self._model = model
-        self._fastest = self._speeds(AT_ONCE)
+        self._fastest = self._speeds(_FASTEST)
         of_trunk = [name[:2] not in ('l_', 'r_') for name in model.joint_names]
         self._trunk = np.array([True] * 6 + of_trunk)
         self.reset()
@@ -69,57 +67,53 @@ class Easing:
         """Show from now on what fits."""
         self._apart = np.zeros(self._model.nv)
         self._duration_s = self._elapsed_s = 0.0
-        self._is_gentle = True
+        self._is_late = False
 
     def take_over(self, before: 'Easing') -> None:
         """Go on with the offset of another body with the same joints."""
         self._apart = before._apart
         self._duration_s, self._elapsed_s = before._duration_s, before._elapsed_s
-        self._is_gentle = before._is_gentle
+        self._is_late = before._is_late
 
     @property
     def is_on(self) -> bool:
         """Whether something else is shown than what fits."""
+        return self._is_gliding or self._is_late
+
+    @property
+    def _is_gliding(self) -> bool:
         return self._elapsed_s < self._duration_s
 
-    def hold_back(self, q_from: Array, q_to: Array, seconds: float) -> None:
-        """Let what would have to be faster than a body is come later.
-
-        A joint of a limb makes nothing else late. The trunk carries the limbs: where it is late,
-        they wait for it, lest hands go where neither of the two poses has them.
-        """
-        way = self._model.difference(q_from, q_to)
-        if not _are_within(way, self._fastest, seconds):
-            reach = self._fastest * seconds
-            share = np.min(reach[self._trunk] / np.maximum(np.abs(way[self._trunk]), _NOTHING))
-            way = np.clip(min(share, 1.0) * way, -reach, reach)
-            self.begin(q_to, self._model.integrate(q_from, way), AT_ONCE)
-
     def begin(self, q_fits: Array, q_shown: Array, pace: Pace) -> None:
-        """Go on from `q_shown`, where by now `q_fits` is right."""
+        """Glide from `q_shown` on, where by now `q_fits` is right."""
         apart = self._model.difference(q_fits, q_shown)
         if np.abs(apart).max() < _NOTHING:
             return
         self._apart = self._left() * self._apart + apart
         longest_s = float(np.max(np.abs(self._apart) / self._speeds(pace)))
-        peak = _PEAK if pace.is_gentle else 1.0
-        self._duration_s, self._elapsed_s = max(pace.shortest_s, peak * longest_s), 0.0
-        self._is_gentle = pace.is_gentle
+        self._duration_s, self._elapsed_s = max(pace.shortest_s, _PEAK * longest_s), 0.0
 
-    def shown(self, q_fits: Array, q_before: Array, seconds: float) -> Array:
-        """Return the pose to show, so many seconds after `q_before`; within all limits."""
+    def shown(self, q_fits: Array, q_before: Array, seconds: float) -> tuple[Array, Array]:
+        """Return the pose to show so many seconds after `q_before`, and the way to it (nv).
+
+        It is within all limits. A joint of a limb that is too fast makes nothing else late. The
+        trunk carries the limbs: where it is late, they wait for it, lest hands go where nobody has
+        them.
+        """
         model, first_q = self._model, self._model.first_q
-        q = model.integrate(q_fits, self._left() * self._apart)
-        self._elapsed_s += seconds
-        reach = model.velocity_limits * seconds
-        before, wanted = q_before[first_q:], np.clip(q[first_q:], model.lower, model.upper)
-        q[first_q:] = np.clip(wanted, before - reach, before + reach)
-        if (q[first_q:] != wanted).any():
-            # What fits moves as well, and both together are too fast: the rest takes longer.
-            self.reset()
-            self.begin(q_fits, q, AT_ONCE)
-            self._elapsed_s = seconds  # this frame has been shown
-        return q
+        q = q_fits
+        if self._is_gliding:
+            q = model.integrate(q_fits, self._left() * self._apart)
+            q[first_q:] = np.clip(q[first_q:], model.lower, model.upper)
+            self._elapsed_s += seconds
+        way = model.difference(q_before, q)
+        self._is_late = not _are_within(way, self._fastest, seconds)
+        if self._is_late:
+            reach = self._fastest * seconds
+            share = np.min(reach[self._trunk] / np.maximum(np.abs(way[self._trunk]), _NOTHING))
+            way = np.clip(min(share, 1.0) * way, -reach, reach)
+            q = model.integrate(q_before, way)
+        return q, way
 
     def _speeds(self, pace: Pace) -> Array:
         """Return how fast the root (6) and each joint may glide [m/s, rad/s]."""
@@ -129,10 +123,10 @@ class Easing:
 
     def _left(self) -> float:
         """Return the share of the offset that is still there."""
-        if not self.is_on:
+        if not self._is_gliding:
             return 0.0
         u = self._elapsed_s / self._duration_s
-        return 1.0 - u * u * (3.0 - 2.0 * u) if self._is_gentle else 1.0 - u
+        return 1.0 - u * u * (3.0 - 2.0 * u)
 
 
 @kernel

@@ -34,7 +34,7 @@ _FARTHEST = math.radians(50.0)
 LEVEL = 0.2
 """Least level part of an axis that tells a direction."""
 _STEEP, _LOOKING_AHEAD = 0.2, 0.5
-"""Vertical part of the own up axis of what is steep, and of what is not."""
+"""Vertical part of an axis at which a view is hardly steep, and at which it is in full."""
 _FULL_TURN = 2.0 * math.pi
 
 
@@ -67,15 +67,21 @@ def level_direction(
     his legs, the axis from ear to ear says it; when that is upright, in one who lies on the side,
     it is again where he looks.
     """
-    steep = 1.0 - min(max((up_z - _STEEP) / (_LOOKING_AHEAD - _STEEP), 0.0), 1.0)
+    steep = 1.0 - _share(up_z, _STEEP, _LOOKING_AHEAD)
     length = max(math.hypot(ahead_x, ahead_y), 1e-9)
     x, y = ahead_x / length, ahead_y / length
     # Left cross up, where left is the own up cross forward.
     across_x, across_y = ahead_x * up_z - up_x * ahead_z, ahead_y * up_z - up_y * ahead_z
-    if steep > 0.0 and math.hypot(across_x, across_y) > LEVEL:
-        x, y = x + steep * (across_x - x), y + steep * (across_y - y)
+    steep *= _share(math.hypot(across_x, across_y), LEVEL, 2.0 * LEVEL)
+    x, y = x + steep * (across_x - x), y + steep * (across_y - y)
     length = max(math.hypot(x, y), 1e-9)
     return x / length, y / length
+
+
+@inlined_kernel
+def _share(value: float, none: float, full: float) -> float:
+    """Return 0 up to a value, 1 from another one, and what is between."""
+    return min(max((value - none) / (full - none), 0.0), 1.0)
 
 
 @inlined_kernel
@@ -100,9 +106,12 @@ def look_direction(head: Array) -> tuple[float, float]:
 
 
 @inlined_kernel
-def _direction(head: Array, left: Array, right: Array) -> float:
-    """Return the yaw [rad] that head and hands tell now."""
+def _direction(head: Array, left: Array, right: Array, yaw: float) -> float:
+    """Return the yaw [rad] that head and hands tell now, if it was `yaw` just before."""
     x, y = look_direction(head)
+    if head[2, 2] < 0.0 and x * math.cos(yaw) + y * math.sin(yaw) < 0.0:
+        # Upside down nobody knows whether it came there over the forehead or over an ear.
+        x, y = -x, -y
     normal_x, normal_y = left[1, 3] - right[1, 3], right[0, 3] - left[0, 3]
     seen = normal_x * x + normal_y * y
     if seen > 0.0:
@@ -114,7 +123,7 @@ def _direction(head: Array, left: Array, right: Array) -> float:
 @kernel
 def _follow(yaw: float, seconds: float, head: Array, left: Array, right: Array) -> float:
     """Return the yaw [rad] so many seconds after it was `yaw` (NaN: unknown)."""
-    now = _direction(head, left, right)
+    now = _direction(head, left, right, yaw)
     if math.isnan(yaw) or seconds <= 0.0:
         return now
     yaw += _remainder(now - yaw) * seconds / (_FOLLOW_S + seconds)

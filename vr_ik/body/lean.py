@@ -25,7 +25,7 @@ import math
 import numpy as np
 
 from vr_ik.calibration.calibration import Calibration
-from vr_ik.kinematics.compiled import kernel
+from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.types import Array
 
 _BY_PITCH = 0.45
@@ -42,6 +42,8 @@ _SETTLE_S = 4.0
 _LEVEL = math.radians(20.0)
 """Who looks ahead, and is so low for a while, sits or kneels there, upright; who looks down stays
 bent."""
+_UPSIDE_DOWN = math.radians(10.0)
+"""So near to it nobody knows what is forward."""
 _PIVOT = 0.5
 """How far down the neck is what stays where it is, seen from the trunk, when the head nods."""
 
@@ -63,23 +65,33 @@ class Lean:
         self._standing_m = calibration.floor_m + p.hip_height + self._trunk_m
         self.neck = np.empty((4, 4))
         """pose_world_from_neck in the last frame, turned as the head is."""
+        self.angle = 0.0
+        """The lean [rad] when the head was seen last."""
         self.reset()
 
     def reset(self) -> None:
         """Forget the past."""
-        self._upright_m = math.nan
+        self._upright_m, self.angle = math.nan, 0.0
 
     def take_over(self, before: 'Lean') -> None:
         """Go on from where another body has been."""
-        self._upright_m = before._upright_m
+        self._upright_m, self.angle = before._upright_m, before.angle
 
-    def follow(self, head: Array, yaw: float, seconds: float) -> float:
-        """Return the lean [rad] of a body that faces this way, from pose_world_from_hmd."""
+    def follow(self, head: Array, yaw: float, seconds: float) -> None:
+        """Find the lean of a body that faces this way, from pose_world_from_hmd."""
         np.matmul(head, self._device_from_neck, out=self.neck)
-        self._upright_m, lean = _follow(
+        self._upright_m, self.angle = _follow(
             self._upright_m, seconds, self.neck, yaw, self._standing_m, self._trunk_m
         )
-        return float(lean)
+
+
+@inlined_kernel
+def _forward_tilt(neck: Array, yaw: float) -> float:
+    """Return the tilt of the head [rad], as far as it is forward; none where it is upside down."""
+    ahead = math.cos(yaw) * neck[0, 2] + math.sin(yaw) * neck[1, 2]
+    tilt = math.acos(min(max(neck[2, 2], -1.0), 1.0))
+    forward = max(ahead, 0.0) / max(math.sin(tilt), 1e-6)
+    return tilt * min(forward, 1.0) * min((math.pi - tilt) / _UPSIDE_DOWN, 1.0)
 
 
 @kernel
@@ -91,11 +103,12 @@ def _follow(
     It rises with the neck, up to where it is when standing, and comes down to it slowly.
     """
     height_m = neck[2, 3]
-    ahead = math.cos(yaw) * neck[0, 2] + math.sin(yaw) * neck[1, 2]
-    pitch = max(math.atan2(ahead, neck[2, 2]), 0.0)
+    pitch = _forward_tilt(neck, yaw)
+    level = max(1.0 - pitch / _LEVEL, 0.0)
     if math.isnan(upright_m):
-        upright_m = height_m
-    share = max(1.0 - pitch / _LEVEL, 0.0) * seconds / (_SETTLE_S + seconds)
+        # Who looks ahead at first may sit there; who looks down is bent.
+        upright_m = standing_m - level * max(standing_m - height_m, 0.0)
+    share = level * seconds / (_SETTLE_S + seconds)
     upright_m = min(max(upright_m - share * (upright_m - height_m), height_m), standing_m)
     low = max(upright_m - height_m, 0.0) / trunk_m
     # 1 - cos(lean) is how much lower the neck is, and nearly the half of its square.

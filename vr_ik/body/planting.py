@@ -79,6 +79,10 @@ class Planting:
         if weights.shape[0] > _FIRST_FOOT:
             _plant(self._feet, self._wanted, self._motion, root, seconds, targets, weights)
 
+    def stand_still(self) -> None:
+        """Forget how fast the pelvis goes: it is elsewhere all at once."""
+        self._motion[_PLACE] = np.nan
+
 
 @kernel
 def _plant(

@@ -34,6 +34,7 @@ _REST_DEG = {
     'ankle_dorsiflexion': 2.5,
     'shoulder_abduction': 8.0,
 }
+_BENT_LEGS_DEG = {'hip_flexion': 90.0, 'knee_flexion': 100.0, 'ankle_dorsiflexion': 10.0}
 # How stiff a joint is against leaving the posture, relative to hips and knees: the trunk and the
 # shoulder girdle move little when an arm can do it, and a hand is carried nearly straight on its
 # forearm, so that its orientation tells most of where the elbow is. Fitted to recordings of
@@ -105,14 +106,14 @@ class PosturePull:
         self._usual_strain = weight * _USUAL_STRAIN
         self._upright = self._rest.copy()
         leaning = [_LEAN.get(name, 0.0) for name in solver.model.joint_names]
-        self._by_lean = np.array(leaning) / _SPINE_STIFFNESS[spine]
+        self._by_lean = np.array(leaning)
         self._lean = 0.0
         self._natural = solver if isinstance(solver, NaturalSolver) else None
         self._tell()
         self.to_rest()
 
     def lean(self, angle: float) -> None:
-        """Let the natural posture of the spine be that of a trunk that leans forward so [rad]."""
+        """Let the natural posture of the spine be bent so that it leans forward so far [rad]."""
         if angle != self._lean:
             self._lean = angle
             np.multiply(self._by_lean, angle, out=self._rest)
@@ -158,6 +159,16 @@ def _pull(
         posture[j] = before[j] + (rest[j] - before[j]) * share
 
 
+def with_bent_legs(model: RobotModel, q: Array) -> Array:
+    """Return a pose with the legs of somebody who sits."""
+    bent = q.copy()
+    for index, name in enumerate(model.joint_names):
+        bent[model.first_q + index] = math.radians(
+            _BENT_LEGS_DEG.get(_pair(name), math.degrees(q[model.first_q + index]))
+        )
+    return bent
+
+
 def start_postures(model: RobotModel) -> list[Array]:
     """Return postures [rad] from which an unknown pose is searched: arms down, level, bent."""
     rest = rest_posture(model)
@@ -168,6 +179,11 @@ def start_postures(model: RobotModel) -> list[Array]:
             posture[model.joint_index(joint)] = angle
         postures.append(posture)
     return postures
+
+
+def spine_share(spine: str) -> float:
+    """Return what the spine has of the lean of the trunk; the pelvis has the rest."""
+    return 0.5 / _SPINE_STIFFNESS[spine]
 
 
 def joint_stiffness(model: RobotModel, spine: str = 'natural') -> Array:

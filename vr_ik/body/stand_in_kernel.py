@@ -34,10 +34,8 @@ _SLANTING, _UPRIGHT = 0.5, 0.8
 # Part of a leg's length at which it lies with the knee hardly bent.
 _LOOSE = 0.95
 
-# The pelvis' part of the lean of the trunk; the spine has the rest.
-_PELVIS_SHARE = 0.5
 # Who leans is in balance: the farther the neck is before the hips, the farther are the feet, too.
-_BALANCE = 0.6
+_BALANCE = 0.7
 _UPRIGHT_REACH_M = 0.08
 
 # 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
@@ -46,14 +44,18 @@ _UPRIGHT_WEIGHT = 0.02
 _FLOOR_WEIGHT = 0.02
 # s/m^2: what holds the pelvis back, so that it does not sway with the hands.
 _INERTIA = 1e-3
+# Time constant of how fast the trunk goes.
+_SPEED_S = 0.15
 
 
 @kernel
 def fill(
     yaw: float,
     lean: float,
+    pelvis_share: float,
     head: Array,
     neck: Array,
+    carried: Array,
     root: Array,
     seconds: float,
     needless_by: NDArray[np.bool_],
@@ -68,8 +70,8 @@ def fill(
     """Write what `StandIns.fill` returns for a body that by head and hands faces and leans so.
 
     `stature` [m]: height of the floor in the world, of an ankle, of a leg above it, of the trunk
-    up to the eyes, of the body. NaN in `head`, `neck` or `root`: not known. `footing`: see
-    `_balance`. Returns what the spine has of the lean.
+    up to the eyes, of the body. NaN in `head`, `neck` or `root`: not known. `carried`:
+    see `carry`; `footing`: see `_balance`. Returns how much the body lies, from 0 to 1.
     """
     floor_m, ankle_m, leg_m, trunk_m = stature[0], stature[1], stature[2], stature[3]
     is_known = not math.isnan(root[0])
@@ -81,13 +83,12 @@ def fill(
         if is_known:
             yaw, lying = pelvis_yaw(root), 0.0
     sine, cosine = math.sin(yaw), math.cos(yaw)
-    lean *= 1.0 - lying
-    _balance(root, neck, cosine, sine, footing)
+    _balance(root, neck, trunk_m, cosine, sine, footing)
     for row in range(weights.shape[0]):
         weights[row, 0] = weights[row, 1] = 0.0
         if math.isnan(yaw) or _is_needless(needless_by[row], confidence):
             continue
-        angle = _PELVIS_SHARE * lean if row == _PELVIS else 0.0
+        angle = pelvis_share * lean if row == _PELVIS else 0.0
         ahead, upward = (1.0 - lying) * math.sin(angle), (1.0 - lying) * math.cos(angle)
         up = _unit(ahead * cosine - lying * down_x, ahead * sine - lying * down_y, upward)
         turn = _turned(up, lying, cosine, sine, head)
@@ -102,6 +103,8 @@ def fill(
             weights[row, 1] *= max(standing, lying)
         elif seconds > 0.0:
             held = _INERTIA / seconds
+            # Where it would be by now, going on with the trunk: who walks does not drag it.
+            x, y, z = x + seconds * carried[3], y + seconds * carried[4], z + seconds * carried[5]
         if not is_known:
             x, y, z, held = 0.0, 0.0, 0.0, 0.0
         weights[row, 0] = held + lying * _FLOOR_WEIGHT
@@ -111,7 +114,7 @@ def fill(
             y += share * (head[1, 3] + from_head_m * down_y + aside_m[row] * turn[4] - y)
             z += share * (floor_m + ankle_m - z)
         _place(turn, x, y, z, placements[row], targets[row])
-    return (1.0 - _PELVIS_SHARE) * lean
+    return lying
 
 
 @inlined_kernel
@@ -135,19 +138,45 @@ def _standing(root: Array, stature: Array) -> float:
     return max(_risen(hip_height, _LYING_HIP, _SITTING_HIP), upright)
 
 
-@inlined_kernel
-def _balance(root: Array, neck: Array, cosine: float, sine: float, footing: Array) -> None:
-    """Write where the feet of a body that faces this way are in balance: `root`, moved forward.
+@kernel
+def carry(
+    carried: Array, neck: Array, yaw: float, lean: float, stature: Array, seconds: float
+) -> None:
+    """Note where the pelvis (3) is below a neck on a trunk that leans so, and its speed (3).
 
-    How far is kept behind it, for frames in which the neck is not known.
+    NaN: no neck is known.
     """
-    if not math.isnan(neck[0, 3] + root[0]):
-        reach_m = cosine * (neck[0, 3] - root[0]) + sine * (neck[1, 3] - root[1])
-        footing[7] = _BALANCE * max(reach_m - _UPRIGHT_REACH_M, 0.0)
+    for k in range(3):
+        ahead = math.cos(yaw) if k == 0 else math.sin(yaw)
+        below = math.cos(lean) if k == 2 else math.sin(lean) * ahead
+        now = neck[k, 3] - stature[3] * below
+        if math.isnan(now) or math.isnan(carried[k]):
+            carried[3 + k] = 0.0
+        elif seconds > 0.0:
+            speed = (now - carried[k]) / seconds
+            carried[3 + k] += (speed - carried[3 + k]) * seconds / (_SPEED_S + seconds)
+        carried[k] = now
+
+
+@inlined_kernel
+def _balance(
+    root: Array, neck: Array, trunk_m: float, cosine: float, sine: float, footing: Array
+) -> None:
+    """Write where the feet of a body that faces this way are in balance: `root`, moved forward."""
     for k in range(7):
         footing[k] = root[k]
-    footing[0] += footing[7] * cosine
-    footing[1] += footing[7] * sine
+    reach_m = cosine * (neck[0, 3] - root[0]) + sine * (neck[1, 3] - root[1])
+    if math.isnan(reach_m):
+        # No neck: a trunk leans twice as far as its pelvis.
+        up_x, up_y = (
+            2.0 * (root[3] * root[5] + root[4] * root[6]),
+            2.0 * (root[4] * root[5] - root[3] * root[6]),
+        )
+        up_z = 1.0 - 2.0 * (root[3] ** 2 + root[4] ** 2)
+        reach_m = 2.0 * (cosine * up_x + sine * up_y) * up_z * trunk_m
+    forward_m = _BALANCE * max(reach_m - _UPRIGHT_REACH_M, 0.0)
+    footing[0] += forward_m * cosine
+    footing[1] += forward_m * sine
 
 
 @inlined_kernel

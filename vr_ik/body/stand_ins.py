@@ -25,8 +25,10 @@ from vr_ik.body.heading_by_cases import HeadingByCases
 from vr_ik.body.lean import Lean
 from vr_ik.body.mounts import device_mounts
 from vr_ik.body.planting import Planting
-from vr_ik.body.stand_in_kernel import fill
+from vr_ik.body.posture import spine_share
+from vr_ik.body.stand_in_kernel import carry, fill
 from vr_ik.calibration.calibration import Calibration
+from vr_ik.config import SolverConfig
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.types import Array
 
@@ -44,7 +46,11 @@ class StandIns:
     """Targets and weights of what is not tracked, frame by frame."""
 
     def __init__(
-        self, calibration: Calibration, model: RobotModel, heading: str, devices: Sequence[str]
+        self,
+        calibration: Calibration,
+        model: RobotModel,
+        config: SolverConfig,
+        devices: Sequence[str],
     ) -> None:
         """Take the body, how to find its heading, and the devices that may be tracked.
 
@@ -76,64 +82,79 @@ class StandIns:
             devices.index(role) if role in devices else _NONE
             for role in ('hmd', 'l_controller', 'r_controller')
         )
-        self._heading = _HEADINGS[heading]()
+        self._waist = devices.index('waist') if 'waist' in devices else _NONE
+        self._heading = _HEADINGS[config.heading]()
         self._lean = Lean(calibration)
+        self._spine_share = spine_share(config.spine)
         self._planting = Planting()
-        self._yaw = math.nan
-        self._footing = np.zeros(8)
-        """The pelvis (7) moved to where the feet are in balance, and how far [m]."""
-        self.spine_lean = 0.0
-        """What the spine has of the lean of a trunk that no device tells of [rad]."""
+        self._footing = np.empty(7)
+        """The pelvis, moved to where the feet are in balance."""
+        self._carried = np.zeros(6)
+        """Where the pelvis is below the neck [m], and how fast that moves [m/s]."""
+        self.reset()
 
     def reset(self) -> None:
         """Forget the past."""
         self._heading.reset()
         self._lean.reset()
-        self._footing[-1] = 0.0
         self._planting.reset()
         self._yaw = math.nan
+        self._head_pose = self._neck = _NO_HEAD
+        self._carried[:] = math.nan
+        self.spine_lean = 0.0
+        """What the spine has of the lean of a trunk that no device tells of [rad]."""
 
     def take_over(self, before: 'StandIns') -> None:
         """Go on facing and standing where another body has."""
         self._yaw = before._yaw
         self._lean.take_over(before._lean)
-        self._footing[:] = before._footing
+        self._carried[:] = before._carried
+        self.spine_lean = before.spine_lean
         self._planting.take_over(before._planting)
         if type(before._heading) is type(self._heading):
             self._heading = deepcopy(before._heading)
 
+    def follow(self, devices: Array, confidence: Array, seconds: float) -> None:
+        """See where the body faces and how it leans, so many seconds after the last call.
+
+        `devices` (m, 4, 4): pose_world_from_device, where `confidence` (m,) is above 0.
+        """
+        head, left, right = self._head, self._left, self._right
+        self._head_pose = self._neck = _NO_HEAD
+        if head != _NONE and confidence[head] > 0.0:
+            hands = None
+            if min(left, right) != _NONE and confidence[left] > 0.0 and confidence[right] > 0.0:
+                hands = devices[left], devices[right]
+            self._head_pose = devices[head]
+            self._yaw = self._heading.follow(self._head_pose, hands, seconds)
+            self._lean.follow(self._head_pose, self._yaw, seconds)
+            self._neck = self._lean.neck
+        carry(self._carried, self._neck, self._yaw, self._lean.angle, self._stature, seconds)
+
     def fill(
         self,
-        devices: Array,
         confidence: Array,
         root: Array | None,
         seconds: float,
         targets: Array,
         weights: Array,
+        has_leapt: bool = False,
     ) -> None:
         """Write targets (n, 4, 4) and weights (n, 2), 0 where there is nothing to stand in for.
 
-        `devices` (m, 4, 4): pose_world_from_device, where `confidence` (m,) is above 0; `root`:
-        position and quaternion of the pelvis (7) `seconds` ago, if that is known.
+        `root`: position and quaternion of the pelvis (7) `seconds` ago, if that is known; it may
+        have got there in a leap.
         """
-        head, left, right = self._head, self._left, self._right
-        head_pose = neck = _NO_HEAD
-        lean = 0.0
-        if head != _NONE and confidence[head] > 0.0:
-            hands = None
-            if min(left, right) != _NONE and confidence[left] > 0.0 and confidence[right] > 0.0:
-                hands = devices[left], devices[right]
-            self._yaw = self._heading.follow(devices[head], hands, seconds)
-            head_pose = devices[head]
-            lean, neck = self._lean.follow(head_pose, self._yaw, seconds), self._lean.neck
         root = _NOWHERE if root is None else root
-        self.spine_lean = fill(
+        lying = fill(
             self._yaw,
-            lean,
-            head_pose,
-            neck,
+            self._lean.angle,
+            1.0 - self._spine_share,
+            self._head_pose,
+            self._neck,
+            self._carried,
             root,
-            seconds,
+            0.0 if has_leapt else seconds,
             self._needless_by,
             confidence,
             self._aside_m,
@@ -143,7 +164,15 @@ class StandIns:
             weights,
             self._footing,
         )
+        # A waist knows better than the head; of a chest nobody knows how hips and spine share it.
+        is_told = self._waist != _NONE and confidence[self._waist] > 0.0
+        upright = 0.0 if is_told else 1.0 - lying
+        self.spine_lean = upright * self._spine_share * self._lean.angle
+        if has_leapt:
+            self._planting.stand_still()
         self._planting.plant(self._footing, seconds, targets, weights)
+        if has_leapt:
+            self._planting.stand_still()
 
 
 _NOWHERE = np.full(7, np.nan)
