@@ -33,6 +33,7 @@ from vr_ik.errors import CalibrationError
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.math.rotations import pose, rotation_from_rpy
 from vr_ik.pipeline import Pipeline
+from vr_ik.trackers.simulated_user import SimulatedUser
 from vr_ik.types import TrackingFrame
 
 ROLES = ('hmd', 'l_controller', 'r_controller', 'waist', 'l_foot', 'r_foot')
@@ -113,6 +114,37 @@ def test_bad_poses_are_refused_with_the_reason(change, reason):
     change(poses)
     with pytest.raises(CalibrationError, match=reason):
         calibrate_standing(poses)
+
+
+def standing_with(joints, pitch=0.0):
+    """Return the devices of somebody in a T-pose who has these joints [rad] so besides."""
+    user = SimulatedUser(1.75)
+    q = user.model.configuration({**T_POSE, **joints})
+    q[3:7] = (0.0, math.sin(0.5 * pitch), 0.0, math.cos(0.5 * pitch))
+    q[2] -= user.model.link_poses(q)[:, 2, 3].min()
+    return dict(zip(ROLES, user.device_poses(q, ROLES), strict=True))
+
+
+@pytest.mark.parametrize(
+    ('joints', 'pitch', 'reason'),
+    [
+        ({'hip_flexion': 0.7}, 0.7, 'bent forward|look straight'),
+        ({'hip_flexion': 0.7, 'neck_flexion': -0.7}, 0.7, 'bent forward'),
+        ({'hip_flexion': 1.25, 'knee_flexion': 1.57, 'ankle_dorsiflexion': 0.3}, 0.0, 'legs are'),
+        ({'hip_flexion': 1.57, 'knee_flexion': 1.57}, 0.0, 'legs are bent'),
+        ({'neck_flexion': 0.7}, 0.0, 'look straight'),
+        ({'neck_axial': 0.7}, 0.0, 'look straight'),
+    ],
+)
+def test_who_does_not_stand_upright_is_refused(joints, pitch, reason):
+    legs = ('hip', 'knee', 'ankle')
+    both = {
+        name: angle
+        for joint, angle in joints.items()
+        for name in ([f'l_{joint}', f'r_{joint}'] if joint.startswith(legs) else [joint])
+    }
+    with pytest.raises(CalibrationError, match=reason):
+        calibrate_standing(standing_with(both, pitch))
 
 
 @pytest.mark.parametrize('slant_deg', [80.0, -40.0])

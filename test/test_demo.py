@@ -28,7 +28,7 @@ from rosbags.rosbag2 import Reader
 
 from vr_ik.cli import demonstration
 from vr_ik.cli.measures import Measures
-from vr_ik.cli.processes import NodesError
+from vr_ik.cli.processes import NodeProcess, NodesError
 from vr_ik.config import SolverConfig
 from vr_ik.interruption import Interruption
 from vr_ik.offline.solve_bag import solve_bag
@@ -159,3 +159,15 @@ def test_no_node_outlives_it_even_when_it_is_killed(start):
     assert set(nodes) == NODES
     demo.process.kill()
     wait_until(lambda: not any(is_running(pid) for pid in nodes.values()))
+
+
+def test_a_clone_in_the_folder_is_not_taken_for_the_package(tmp_path, monkeypatch):
+    """`git clone` makes a folder of the package's name, with a folder `config` in it."""
+    (tmp_path / 'vr_ik' / 'config').mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    node = NodeProcess('solver_node', {'model': 'whole'})
+    deadline_s = time.monotonic() + 30.0
+    with pytest.raises(NodesError, match="'whole'"):
+        while time.monotonic() < deadline_s:
+            node.check()
+            time.sleep(0.05)

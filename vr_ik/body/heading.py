@@ -27,10 +27,11 @@ from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.types import Array
 
 _FOLLOW_S = 0.4
-_FULL_SPAN_M = 0.8
-"""Hands so far apart say as much as the head."""
-_FARTHEST = math.radians(50.0)
-"""A neck turns no farther: the trunk comes along at once."""
+_FULL_SPAN_M = 0.6
+_HANDS = 2.0
+"""Hands so far apart say so many times as much as the head."""
+_FARTHEST = math.radians(30.0)
+"""Farther from what head and hands say together the trunk is not: it comes along at once."""
 LEVEL = 0.2
 """Least level part of an axis that tells a direction."""
 _STEEP, _LOOKING_AHEAD = 0.2, 0.5
@@ -59,13 +60,20 @@ class Heading:
 
 @inlined_kernel
 def level_direction(
-    ahead_x: float, ahead_y: float, ahead_z: float, up_x: float, up_y: float, up_z: float
+    ahead_x: float,
+    ahead_y: float,
+    ahead_z: float,
+    up_x: float,
+    up_y: float,
+    up_z: float,
+    yaw: float,
 ) -> tuple[float, float]:
     """Return the level unit vector in which something faces, by its own forward and up axis.
 
     Who looks ahead faces where he looks. Of who looks down or up, or even behind himself between
     his legs, the axis from ear to ear says it; when that is upright, in one who lies on the side,
-    it is again where he looks.
+    it is again where he looks. Upside down, nobody knows whether a head came there over the
+    forehead or over an ear: it faces as it did just before, by `yaw` (NaN: unknown).
     """
     steep = 1.0 - _share(up_z, _STEEP, _LOOKING_AHEAD)
     length = max(math.hypot(ahead_x, ahead_y), 1e-9)
@@ -73,6 +81,10 @@ def level_direction(
     # Left cross up, where left is the own up cross forward.
     across_x, across_y = ahead_x * up_z - up_x * ahead_z, ahead_y * up_z - up_y * ahead_z
     steep *= _share(math.hypot(across_x, across_y), LEVEL, 2.0 * LEVEL)
+    if up_z < 0.0 and x * math.cos(yaw) + y * math.sin(yaw) < 0.0:
+        x, y = -x, -y
+    if up_z < 0.0 and across_x * math.cos(yaw) + across_y * math.sin(yaw) < 0.0:
+        across_x, across_y = -across_x, -across_y
     x, y = x + steep * (across_x - x), y + steep * (across_y - y)
     length = max(math.hypot(x, y), 1e-9)
     return x / length, y / length
@@ -95,27 +107,27 @@ def pelvis_yaw(root: Array) -> float:
         2.0 * (x * z + y * w),
         2.0 * (y * z - x * w),
         1.0 - 2.0 * (x * x + y * y),
+        math.nan,
     )
     return math.atan2(ahead_y, ahead_x)
 
 
 @kernel
-def look_direction(head: Array) -> tuple[float, float]:
-    """Return the level unit vector in which pose_world_from_hmd looks."""
-    return level_direction(head[0, 0], head[1, 0], head[2, 0], head[0, 2], head[1, 2], head[2, 2])
+def look_direction(head: Array, yaw: float) -> tuple[float, float]:
+    """Return the level unit vector in which pose_world_from_hmd looks, after it faced so [rad]."""
+    return level_direction(
+        head[0, 0], head[1, 0], head[2, 0], head[0, 2], head[1, 2], head[2, 2], yaw
+    )
 
 
 @inlined_kernel
 def _direction(head: Array, left: Array, right: Array, yaw: float) -> float:
     """Return the yaw [rad] that head and hands tell now, if it was `yaw` just before."""
-    x, y = look_direction(head)
-    if head[2, 2] < 0.0 and x * math.cos(yaw) + y * math.sin(yaw) < 0.0:
-        # Upside down nobody knows whether it came there over the forehead or over an ear.
-        x, y = -x, -y
+    x, y = look_direction(head, yaw)
     normal_x, normal_y = left[1, 3] - right[1, 3], right[0, 3] - left[0, 3]
     seen = normal_x * x + normal_y * y
     if seen > 0.0:
-        weight = min(seen / _FULL_SPAN_M, 1.0) / math.hypot(normal_x, normal_y)
+        weight = _HANDS * min(seen / _FULL_SPAN_M, 1.0) / math.hypot(normal_x, normal_y)
         x, y = x + weight * normal_x, y + weight * normal_y
     return math.atan2(y, x)
 

@@ -54,7 +54,7 @@ class HeadingByCases:
 
     def follow(self, head: Array, hands: tuple[Array, Array] | None, seconds: float) -> float:
         """Return the yaw [rad], from pose_world_from_hmd and those of left and right hand."""
-        look = np.array(look_direction(head))
+        look = np.array(look_direction(head, math.nan))
         self._looks.append(look)
         if hands is not None:
             self._hands.append(np.array([hand[:3, 3] for hand in hands]))

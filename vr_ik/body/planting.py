@@ -43,6 +43,8 @@ _FIRST_FOOT = 1
 """Row of the left foot; the right one is next, the pelvis before."""
 _NOBODY = -1.0
 _FULL_TURN = 2.0 * math.pi
+_ALIKE = 1e-6
+"""Feet whose distances differ by no more than this share are equally far off: it is rounding."""
 # Elements of `Planting._motion`: place and yaw of the pelvis, how fast they change, foot that
 # steps, time left [s].
 _PLACE, _YAW, _VELOCITY, _YAW_RATE, _STEPPING, _LEFT_S, _SIZE = 0, 3, 4, 7, 8, 9, 10
@@ -106,8 +108,10 @@ def _plant(
         come_along = is_on_the_way or target[2, 2] < _UPRIGHT
         _note_wanted(feet[foot], wanted[foot], target, seconds if come_along else -1.0)
         off = _steps_off(feet[foot], wanted[foot])
-        if off > score and not come_along:
-            farthest, score = float(foot), off
+        # Who turns to the right begins with the right foot, though both are as far off.
+        is_inside = foot == 1 and _within_half_a_turn(wanted[foot, 2] - feet[foot, 2]) < 0.0
+        if not come_along and off > score * (1.0 - _ALIKE if is_inside else 1.0 + _ALIKE):
+            farthest, score = float(foot), max(off, score)
     if is_on_the_way or math.isnan(feet[max(int(motion[_STEPPING]), 0), 0]):
         motion[_STEPPING] = _NOBODY
     if motion[_STEPPING] == _NOBODY and farthest != _NOBODY:

@@ -59,18 +59,23 @@ _FLOORS_M = np.arange(-0.2, 0.3, 0.005)
 _LEVEL = math.radians(15.0)
 _SLANTING = (math.radians(25.0), math.radians(70.0))
 _UNEVEN = math.radians(15.0)
-_MAX_HEAD_TURN = math.radians(45.0)
+_MAX_HEAD_TURN = math.radians(30.0)
 _MIN_SPAN_M = 0.5
 # What can be no T-pose or A-pose: the head this far from the middle of the hands, arms that are so
 # much shorter or longer than the average body's of that height, devices so far from their bone.
 _HEAD_ASIDE_M = 0.15
-_HEAD_AHEAD_M = (-0.08, 0.35)
+_HEAD_AHEAD_M = (-0.08, 0.27)
 _ARM_RANGE = (0.75, 1.22)
 _FARTHEST_M = 0.35
 # A line of feet or knees that is turned so far against that of the hands, and one of them so far
 # ahead of the other. People who stand well are within 8 deg.
 _TURNED = math.radians(25.0)
 _ONE_AHEAD_M = 0.06
+# A head so far ahead of the waist is bent down (of 70 who stood it was within 0.31 m). One that is
+# so low above the feet, as a share of the height that the arm span tells of, while the legs are so
+# short against the trunk, is that of a squat; low belts, or trackers on the shank, alone are none.
+_BENT_M = 0.42
+_LOW_HEAD, _SHORT_LEGS = 0.77, 1.3
 # Trackers farther out on a stretched arm sit on the forearm: the average body's elbow is at 0.51,
 # less a centimetre or two for those that are strapped right below it.
 _ELBOW_ALONG_ARM = 0.49
@@ -148,6 +153,7 @@ def _stance(poses: Mapping[str, Array]) -> _Stance:
         )
     _check_sides(poses, left, ahead)
     slant = _slant(poses, span_m)
+    _check_upright(poses, ahead, span_m if slant == 0.0 else None)
     floor_m = _floor(poses, span_m if slant == 0.0 else None)
     height_m = _in_range((float(poses['hmd'][2, 3]) - floor_m) / _EYES)
     return _Stance(left, slant, height_m, floor_m)
@@ -180,6 +186,24 @@ def _check_turn(part: str, ahead_m: float, aside_m: float) -> None:
             f'The arms are turned by {math.degrees(turn):.0f} deg against l_{part} and r_{part}; '
             'stand with the feet side by side, and do not turn the trunk.'
         )
+
+
+def _check_upright(
+    poses: Mapping[str, Array], ahead: Array, controller_span_m: float | None
+) -> None:
+    """Refuse who bows or squats, where waist and feet tell of it."""
+    if 'waist' not in poses:
+        return
+    trunk = (poses['hmd'] - poses['waist'])[:3, 3]
+    if float(trunk @ ahead) > _BENT_M:
+        raise CalibrationError('The trunk is bent forward; stand upright.')
+    feet = [poses[role] for role in ('l_foot', 'r_foot') if role in poses]
+    if not feet or controller_span_m is None:
+        return
+    legs_m = float((poses['waist'] - np.mean(feet, axis=0))[2, 3])
+    low_m = _LOW_HEAD * controller_span_m / _CONTROLLER_SPAN
+    if legs_m + trunk[2] < low_m and legs_m < _SHORT_LEGS * trunk[2]:
+        raise CalibrationError('The legs are bent; stand upright.')
 
 
 def _slant(poses: Mapping[str, Array], span_m: float) -> float:

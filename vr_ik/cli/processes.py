@@ -34,6 +34,12 @@ _PR_SET_PDEATHSIG = 1
 _WARNINGS = ('[WARN]', '[ERROR]', '[FATAL]')
 """How lines of the log begin that are for the user."""
 _MOST_BYTES = 1 << 20
+# As `python -m` does, but not from the folder where the user is: a clone there is called as the
+# package is, and would be taken for it.
+_RUN = (
+    'import runpy, sys; sys.path[:] = filter(None, sys.path); '
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
 
 
 class NodesError(VrIkError):
@@ -50,7 +56,7 @@ class NodeProcess:
         self.name = name
         self._read_bytes = 0
         self._log: IO[str] = tempfile.TemporaryFile('w+')  # noqa: SIM115
-        command = [sys.executable, '-m', f'vr_ik.nodes.{name}', '--ros-args', *arguments]
+        command = [sys.executable, '-c', _RUN, f'vr_ik.nodes.{name}', '--ros-args', *arguments]
         for parameter, value in parameters.items():
             command += ['-p', f'{parameter}:={value}']
         # A session of its own: Ctrl-C in the terminal is for us, and we end our nodes in order.
