@@ -20,6 +20,7 @@ import time
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import TransformStamped
+import numpy as np
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_graph import Listener, NodeProcess, parameters
 from sensor_msgs.msg import JointState
@@ -140,6 +141,17 @@ class Sender:
         self.tick = 0
         first = len(recording.joint_states)
         recording.wait(lambda: self._is_answered(first), 'the solver')
+        self._settle()
+
+    def _settle(self) -> None:
+        """Go on until the body rests: the solver may have been elsewhere a moment ago."""
+        last = np.array(self.solve(self.message()).position)
+        for _ in range(200):
+            now = np.array(self.solve(self.message()).position)
+            if np.abs(now - last).max() < 1e-3:
+                return
+            last = now
+        raise AssertionError('the body does not come to rest')
 
     def _is_answered(self, first: int) -> bool:
         if len(self._recording.joint_states) == first:

@@ -191,7 +191,7 @@ def test_a_chosen_motion_is_drawn_and_an_unknown_one_refused(folder, tmp_path):
     plots = tmp_path / 'plots'
     result = run(folder, '--no-refine', '--motion', 'wave', '--plot', plots)
     assert result.exit_code == 0, result.output
-    assert (plots / 'wave_body.png').stat().st_size > 10_000
+    assert (plots / 'wave_body_6.png').stat().st_size > 10_000
     refused = run(folder, '--motion', 'jump')
     assert refused.exit_code == 2 and "'jump'" in refused.output and 'wave' in refused.output
 

@@ -91,7 +91,7 @@ def plot_motion(r: Reconstruction, solver: str, folder: Path) -> Path:
     title = f'{r.recording.name}, {solver}, {len(r.roles)} devices'
     held_out = 'what did not go in is fixed to its link at the first frame'
     figure.suptitle(f'{title}; {held_out}', x=0.02, ha='left')
-    return save(figure, folder, f'{r.recording.name}_{solver}')
+    return save(figure, folder, f'{r.recording.name}_{solver}_{len(r.roles)}')
 
 
 def _instants(r: Reconstruction) -> list[int]:

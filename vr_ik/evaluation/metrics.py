@@ -54,6 +54,8 @@ def motion_figures(r: Reconstruction) -> Figures:
         'time_us': _times_us(r.solve_times_s),
         'frame_us': _times_us(r.frame_times_s),
         'frames': len(r.q),
+        'height_m': r.calibration.proportions.height,
+        'floor_m': r.calibration.floor_m,
         'glitches': r.glitches,
         'at_limit': float(at_limit.any(axis=1).mean()),
         'limit_share': {
