@@ -19,14 +19,11 @@ import math
 import numpy as np
 import pytest
 
-from vr_ik.body.heading import Heading
-from vr_ik.body.heading_by_cases import HeadingByCases
 from vr_ik.body.human import human_urdf
 from vr_ik.body.posture import joint_stiffness, PosturePull, rest_posture
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.math.rotations import pose, rotation_from_rpy
 from vr_ik.pipeline import Pipeline
 from vr_ik.solvers.body import _arm, BodySolver
 from vr_ik.solvers.lm import LevenbergMarquardt
@@ -253,52 +250,6 @@ def test_an_arm_goes_to_rest_without_haste_when_its_device_is_lost():
     hip = pipeline.model.link_pose(solution.q, 'base_link')
     assert hand[2, 3] < hip[2, 3] + 0.1
     assert max(solution.position_errors.values()) < 0.01
-
-
-def at(yaw, position=(0.0, 0.0, 1.6)):
-    return pose(rotation_from_rpy(0.0, 0.0, yaw), np.array(position))
-
-
-def test_by_cases_an_unsteady_head_leaves_the_trunk_and_a_steady_one_turns_it():
-    heading = HeadingByCases()
-    hands = (at(0.0, (0.3, 0.3, 1.0)), at(0.0, (0.3, -0.3, 1.0)))
-    for _ in range(60):
-        assert abs(heading.follow(at(0.0), hands, 0.01)) < 1e-9
-    assert abs(heading.follow(at(0.9), hands, 0.01)) < 1e-9
-    turned = (at(0.9, (0.0, 0.4, 1.0)), at(0.9, (0.4, 0.0, 1.0)))
-    for _ in range(200):
-        yaw = heading.follow(at(0.9), turned, 0.01)
-    assert abs(yaw - 0.9) < 0.01
-
-
-def test_the_trunk_faces_where_head_and_hands_do():
-    hands = (at(0.0, (0.3, 0.3, 1.0)), at(0.0, (0.3, -0.3, 1.0)))
-    assert abs(Heading().follow(at(0.0), hands, 0.0)) < 1e-9
-    # A head that turns fast takes the trunk along: no neck turns farther than this.
-    quick = Heading()
-    quick.follow(at(0.0), None, 0.0)
-    assert abs(quick.follow(at(1.5), None, 0.01) - 1.5) <= math.radians(50.0) + 1e-9
-    # The head turns, the hands stay: the trunk is between.
-    assert 0.1 < Heading().follow(at(0.8), hands, 0.0) < 0.7
-    # Crossed hands say nothing.
-    assert abs(Heading().follow(at(0.8), (hands[1], hands[0]), 0.0) - 0.8) < 1e-9
-
-
-def test_the_heading_turns_the_short_way_and_takes_its_time():
-    heading = Heading()
-    heading.follow(at(3.0), None, 0.0)
-    first = heading.follow(at(-3.0), None, 0.01)
-    assert 3.0 < first < 3.0 + 0.3
-    for _ in range(1000):
-        last = heading.follow(at(-3.0), None, 0.01)
-    assert abs(math.remainder(last + 3.0, 2.0 * math.pi)) < 1e-3
-
-
-def test_looking_down_does_not_turn_the_trunk():
-    down = pose(rotation_from_rpy(0.0, math.radians(89.5), 0.0), np.zeros(3))
-    past = pose(rotation_from_rpy(0.0, math.radians(95.0), 0.0), np.zeros(3))
-    for head in (down, past):
-        assert abs(Heading().follow(head, None, 0.0)) < 1e-6
 
 
 def share_left(made, seconds, rate_hz):

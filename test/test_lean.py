@@ -22,7 +22,6 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from vr_ik.body.heading import Heading, look_direction
 from vr_ik.body.lean import Lean
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import replace, SolverConfig
@@ -332,31 +331,3 @@ def test_lean_is_forward_and_the_same_whichever_way_one_faces(before, turn):
     assert 0.0 <= angle < 2.5
     turned = follow([(height, pitch, yaw + turn, s) for height, pitch, yaw, s in before])
     assert turned == pytest.approx(angle, abs=1e-9)
-
-
-@given(pitches, angles, st.floats(-0.3, 0.3))
-def test_where_a_head_faces_does_not_depend_on_how_far_down_it_looks(pitch, yaw, roll):
-    head = pose(rotation_from_rpy(0.0, pitch, yaw), np.zeros(3))
-    x, y = look_direction(head, math.nan)
-    assert x * math.cos(yaw) + y * math.sin(yaw) == pytest.approx(1.0, abs=1e-9)
-    tilted = head @ pose(rotation_from_rpy(roll, 0.0, 0.0), np.zeros(3))
-    x, y = look_direction(tilted, math.nan)
-    assert x * math.cos(yaw) + y * math.sin(yaw) > math.cos(0.35)
-
-
-@given(angles)
-def test_who_lies_on_the_side_faces_where_the_head_looks(yaw):
-    head = pose(rotation_from_rpy(math.pi / 2.0, 0.0, yaw), np.zeros(3))
-    x, y = look_direction(head, math.nan)
-    assert x * math.cos(yaw) + y * math.sin(yaw) == pytest.approx(1.0, abs=1e-9)
-
-
-@given(st.floats(0.0, 3.1), angles, st.floats(-3.1, 3.1))
-def test_a_heading_does_not_leap_however_the_headset_is_turned(roll, yaw, pitch):
-    """It may be in a hand; where it was just now tells which way it faces upside down."""
-    heading = Heading()
-    turned = []
-    for share in np.linspace(0.0, 1.0, 200):
-        rotation = rotation_from_rpy(share * roll, 0.3 * math.sin(share * pitch), yaw)
-        turned.append(heading.follow(pose(rotation, np.zeros(3)), None, 0.01))
-    assert np.abs(np.diff(turned)).max() < 0.5

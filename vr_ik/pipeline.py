@@ -20,7 +20,6 @@ Nothing here knows of ROS: the solver node, the offline tools and the tests call
 """
 
 from dataclasses import dataclass
-import math
 import time
 from typing import NamedTuple
 
@@ -42,6 +41,7 @@ from vr_ik.pipeline_parts import (
     configured_pull,
     configured_solver,
     mounts_in_use,
+    placed,
     smoothing,
 )
 from vr_ik.solvers.base import GroundedSolver, LeapingSolver, RememberingSolver, SolveResult
@@ -285,25 +285,14 @@ class Pipeline:
         the pelvis is known, and with it where feet may be.
         """
         self._stand_in(0.0, None, False)
-        starts = [self._placed(joints) for joints in start_postures(self.model)]
+        row = int(np.argmax(self.confidence > 0.0))
+        mount = self.mounts[self.roles[row]]
+        postures = start_postures(self.model)
+        starts = [placed(self.model, joints, mount, self.targets[row]) for joints in postures]
         q = min(map(self._at_rest, starts), key=lambda result: result.cost).q
         self._stand_in(0.0, q[:7], True)
         starts = [q, with_bent_legs(self.model, q)]
         return min(map(self._at_rest, starts), key=lambda result: result.cost).q
-
-    def _placed(self, joints: Array) -> Array:
-        """Return a posture, upright, placed and turned so that the surest device is met."""
-        row = int(np.argmax(self.confidence > 0.0))
-        mount, pose_world_from_device = self.mounts[self.roles[row]], self.targets[row]
-        q = self.model.neutral()
-        q[7:] = joints
-        placed = self.model.link_pose(q, mount.link) @ mount.pose_link_from_device
-        turn = pose_world_from_device[:3, :3] @ placed[:3, :3].T
-        yaw = math.atan2(turn[1, 0] - turn[0, 1], turn[0, 0] + turn[1, 1])
-        q[3:7] = (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw))
-        placed = self.model.link_pose(q, mount.link) @ mount.pose_link_from_device
-        q[:3] += pose_world_from_device[:3, 3] - placed[:3, 3]
-        return q
 
     def _settled(self, q: Array) -> SolveResult:
         """Solve the frame until it has come to rest, for longer than a frame may take."""

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""The parts of the pipeline as the configuration wants them: devices, solver, posture, filters."""
+"""The parts of the pipeline as configured: devices, solver, posture, filters, the first pose."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -31,7 +31,7 @@ from vr_ik.filters.clean import CleanLimits
 from vr_ik.filters.one_euro import Smoothing
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers.base import make_solver, PostureSolver, Solver
-from vr_ik.types import Task
+from vr_ik.types import Array, Task
 
 # A frame is solved when a step gains less than this part of the cost: beyond it nearly straight
 # limbs still creep by milliradians, which no device can tell.
@@ -92,6 +92,19 @@ def configured_pull(config: SolverConfig, solver: Solver) -> PosturePull | None:
     if not isinstance(solver, PostureSolver):
         return None
     return PosturePull(solver, config.posture_weight, config.spine)
+
+
+def placed(model: RobotModel, joints: Array, mount: Mount, pose_world_from_device: Array) -> Array:
+    """Return a posture, upright, placed and turned so that a device is met."""
+    q = model.neutral()
+    q[7:] = joints
+    there = model.link_pose(q, mount.link) @ mount.pose_link_from_device
+    turn = pose_world_from_device[:3, :3] @ there[:3, :3].T
+    yaw = math.atan2(turn[1, 0] - turn[0, 1], turn[0, 0] + turn[1, 1])
+    q[3:7] = (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw))
+    there = model.link_pose(q, mount.link) @ mount.pose_link_from_device
+    q[:3] += pose_world_from_device[:3, 3] - there[:3, 3]
+    return q
 
 
 def smoothing(config: SolverConfig) -> Smoothing | None:

@@ -38,6 +38,8 @@ _SQUATTING = 0.45
 _UNFELT, _SOFT = 0.03, 0.04
 """Parts of the trunk's length: so much lower tells no lean yet, and then it begins softly. A lean
 lowers by its square: where it is small a millimetre would be a degree."""
+_FOLLOW_S = 0.1
+"""Time constant: a trunk is not as quick as a nod."""
 _SETTLE_S = 4.0
 _LEVEL = math.radians(20.0)
 """Who looks ahead, and is so low for a while, sits or kneels there, upright; who looks down stays
@@ -80,9 +82,11 @@ class Lean:
     def follow(self, head: Array, yaw: float, seconds: float) -> None:
         """Find the lean of a body that faces this way, from pose_world_from_hmd."""
         np.matmul(head, self._device_from_neck, out=self.neck)
-        self._upright_m, self.angle = _follow(
+        self._upright_m, angle = _follow(
             self._upright_m, seconds, self.neck, yaw, self._standing_m, self._trunk_m
         )
+        share = seconds / (_FOLLOW_S + seconds) if seconds > 0.0 else 1.0
+        self.angle += share * (angle - self.angle)
 
 
 @inlined_kernel

@@ -20,8 +20,8 @@ an arm twisted that was led around its own limits: when a device comes back from
 or after a jump. A pose far off its devices is therefore tried again from a natural posture, and so
 is an arm that is bent much farther than people bend theirs, though its hand is met. They are left
 for what is clearly better. Elbows and forearms are kept out of the trunk, and feet that no device
-tells of out of the ground. All of it is one
-compiled call. How the other pose is shown is not this solver's business: the pipeline eases it in.
+tells of out of the ground. All of it is one compiled call. How the other pose is shown is not this
+solver's business: the pipeline eases it in.
 """
 
 from collections.abc import Container, Sequence
