@@ -114,6 +114,9 @@ def test_a_bow_is_no_squat(user, degrees, yaw):
     path = going_down(user, degrees, yaw)
     solved, error_m = solve(user, path)
     assert error_m < 0.002
+    for q, truly in zip(solved, path, strict=True):
+        assert off_m(user, 'base_link', q, truly) < 0.09
+        assert max(knees_deg(user, q)) < 35.0
     assert off_m(user, 'base_link', solved[-1], path[-1]) < 0.05
     assert pelvis_pitch_deg(user, path[-1]) == pytest.approx(0.5 * degrees)
     assert pelvis_pitch_deg(user, solved[-1]) == pytest.approx(0.5 * degrees, abs=6.0)
@@ -207,17 +210,59 @@ def test_a_bow_goes_on_when_the_calibration_is_exchanged(user):
     assert pelvis_pitch_deg(user, solved) == pytest.approx(30.0, abs=6.0)
 
 
-def test_after_a_reset_all_is_as_new(user):
+def test_who_has_sat_sits_on_when_the_calibration_is_exchanged(user):
+    """How high an upright neck is there, the other pipeline knows, too."""
     pipeline = Pipeline(SolverConfig())
-    for i, q in enumerate(going_down(user, 60.0)):
+    path = [bowing(user, 0.0)] * 10 + [sitting(user)] * round(15.0 * RATE_HZ)
+    path += [sitting(user, 0.8 * min(i / 60.0, 1.0)) for i in range(180)]
+    for i, q in enumerate(path):
+        if i == len(path) - 100:
+            other = Pipeline(SolverConfig(), Calibration.nominal(1.75))
+            other.take_over(pipeline)
+            pipeline = other
+        poses = user.device_poses(q, THREE)
+        solved = pipeline.process(TrackingFrame(1 + round(i * 1e9 / RATE_HZ), THREE, poses)).q
+    assert abs(pelvis_pitch_deg(user, solved)) < 4.0
+
+
+@pytest.mark.parametrize('seconds_before', [1.0, 0.6])
+@pytest.mark.parametrize('roles', [THREE, FOUR], ids=['3', '4'])
+def test_after_a_reset_all_is_as_new(user, roles, seconds_before):
+    """Whatever was going on: a bow that is held, and one on its way."""
+    pipeline = Pipeline(SolverConfig())
+    path = going_down(user, 60.0)[: 20 + round(seconds_before * RATE_HZ)]
+    for i, q in enumerate(path):
         pipeline.process(TrackingFrame(1 + i * 11_000_000, THREE, user.device_poses(q, THREE)))
     pipeline.reset()
     anew = Pipeline(SolverConfig())
     for i in range(30):
-        poses = user.device_poses(sitting(user), FOUR)
-        frame = TrackingFrame(1 + i * 11_000_000, FOUR, poses)
+        poses = user.device_poses(sitting(user), roles)
+        frame = TrackingFrame(1 + i * 11_000_000, roles, poses)
         a, b = pipeline.process(frame), anew.process(frame)
         np.testing.assert_array_equal(a.q, b.q)
+
+
+@pytest.mark.parametrize('roles', [THREE, FOUR], ids=['3', '4'])
+def test_a_frame_that_is_sent_twice_moves_nothing(user, roles):
+    pipeline = Pipeline(SolverConfig())
+    for i, q in enumerate(going_down(user, 60.0, seconds=0.5)):
+        frame = TrackingFrame(1 + round(i * 1e9 / RATE_HZ), roles, user.device_poses(q, roles))
+        first, again = pipeline.process(frame).q, pipeline.process(frame).q
+        steps = [off_m(user, link, first, again) for link in ('base_link', 'l_shin', 'head')]
+        assert max(steps) < 0.005
+
+
+def test_feet_go_along_with_who_walks_though_a_hand_comes_and_goes(user):
+    q = bowing(user, 0.0)
+    pipeline = Pipeline(SolverConfig())
+    behind = []
+    for i in range(400):
+        q[0] = 1.2 * i / RATE_HZ
+        seen = THREE if i < 100 or i % 50 < 25 else THREE[:2]
+        frame = TrackingFrame(1 + round(i * 1e9 / RATE_HZ), seen, user.device_poses(q, seen))
+        solved = pipeline.process(frame).q
+        behind.append(solved[0] - user.model.link_pose(solved, 'l_ankle')[0, 3])
+    assert max(behind[100:]) < 0.06
 
 
 def test_who_lands_from_a_jump_does_not_lean(user):
@@ -331,3 +376,10 @@ def test_lean_is_forward_and_the_same_whichever_way_one_faces(before, turn):
     assert 0.0 <= angle < 2.5
     turned = follow([(height, pitch, yaw + turn, s) for height, pitch, yaw, s in before])
     assert turned == pytest.approx(angle, abs=1e-9)
+
+
+@given(st.floats(-0.05, 0.05), angles, heights)
+def test_upside_down_a_tremor_does_not_bend_the_trunk(tremor, yaw, height):
+    stood = (1.6, 0.0, yaw, 0.0)
+    bent = [follow([stood, (height, math.pi + t, yaw, 0.01)]) for t in (tremor, -tremor)]
+    assert abs(bent[0] - bent[1]) < 10.0 * abs(tremor) + 1e-6

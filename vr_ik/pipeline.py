@@ -103,8 +103,6 @@ class Pipeline:
         self._floor_m = calibration.floor_m
         self._posture_pull = configured_pull(config, self._solver)
         self._easing = Easing(self.model)
-        self._q = self._wanted_q = self.model.neutral()
-        """What was shown last, and what fits the devices; the way to it may take a while."""
         self._cleaner = FrameCleaner(self.roles, clean_limits(config))
         smooth = smoothing(config)
         self._smoother = None if smooth is None else OneEuro(len(self.roles), smooth)
@@ -136,6 +134,8 @@ class Pipeline:
         self._easing.reset()
         if isinstance(self._solver, RememberingSolver):
             self._solver.reset()
+        self._q = self._wanted_q = self.model.neutral()
+        """What was shown last, and what fits the devices; the way to it may take a while."""
         self._stamp_ns: int | None = None
         self._seen_ns = 0
         """When there was any device last."""
@@ -191,7 +191,7 @@ class Pipeline:
             self._note_in_use()
             self._q = self._wanted_q = self._standing_start()
         else:
-            self._stand_in(seconds, self._wanted_q[:7], bool(change))
+            self._stand_in(seconds, self._wanted_q[:7], False)
             self._set_posture(seconds, self._stand_ins.spine_lean)
         started = time.perf_counter()
         result = self._solved(frame, before, change, seconds)
@@ -200,8 +200,6 @@ class Pipeline:
         if seconds > 0.0:
             q, way = self._easing.shown(q, self._q, seconds)
             velocity = way / seconds
-        elif self._easing.is_on:
-            q = self._q  # no time has passed in which anything could move
         self._q, self._stamp_ns = q, frame.stamp_ns
         status = result.status if is_any else Status.FAILED
         errors = self._errors(result)
@@ -219,9 +217,11 @@ class Pipeline:
             q_before = self._as_before(before, seconds)
             self._note_in_use()
             pace = CALM if change == frame_kernels.LOSS else QUICK
-            # What is not tracked goes by where the pelvis is, and that may be elsewhere now.
-            self._stand_in(seconds, self._at_rest(self._wanted_q).q[:7], True)
             result = self._at_rest(self._wanted_q)
+            if np.abs((result.q - self._wanted_q)[:3]).max() > _LEAP_M:
+                # What is not tracked goes by where the pelvis is, and that is elsewhere now.
+                self._stand_in(seconds, result.q[:7], True)
+                result = self._at_rest(self._wanted_q)
         else:
             result = self._solver.solve(self._wanted_q, self._targets)
             has_leapt = self._leaping is not None and self._leaping.has_leapt
@@ -330,10 +330,18 @@ class Pipeline:
         return not set(self.roles).isdisjoint(frame.names)
 
     def _seconds_since(self, stamp_ns: int) -> float:
-        """Return the time from the last solved frame to this one; 0 where there is none."""
-        return 0.0 if self._stamp_ns is None else max(stamp_ns - self._stamp_ns, 0) * 1e-9
+        """Return the time from the last solved frame to this one; 0 where there is none.
+
+        Frames under one stamp are not of one moment: some time has passed, and nothing may leap.
+        """
+        if self._stamp_ns is None:
+            return 0.0
+        return max((stamp_ns - self._stamp_ns) * 1e-9, _SHORTEST_S)
 
 
 _FIRST_SOLVES = 5
+_SHORTEST_S = 1e-3
+# A pelvis that a change of devices takes so far has not walked there.
+_LEAP_M = 0.02
 # After a longer silence the body is looked for anew, not moved there slowly.
 _LONGEST_PAUSE_NS = 1_000_000_000

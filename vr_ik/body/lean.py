@@ -38,8 +38,6 @@ _SQUATTING = 0.45
 _UNFELT, _SOFT = 0.03, 0.04
 """Parts of the trunk's length: so much lower tells no lean yet, and then it begins softly. A lean
 lowers by its square: where it is small a millimetre would be a degree."""
-_FOLLOW_S = 0.1
-"""Time constant: a trunk is not as quick as a nod."""
 _SETTLE_S = 4.0
 _LEVEL = math.radians(20.0)
 """Who looks ahead, and is so low for a while, sits or kneels there, upright; who looks down stays
@@ -63,8 +61,9 @@ class Lean:
         neck_from_eyes = np.eye(4)
         neck_from_eyes[:3, 3] = p.eye_depth, 0.0, below_eyes_m
         self._device_from_neck = np.linalg.inv(neck_from_eyes @ pose_eyes_from_device)
-        self._trunk_m = p.eyes_over_hips - below_eyes_m
-        self._standing_m = calibration.floor_m + p.hip_height + self._trunk_m
+        self.trunk_m = p.eyes_over_hips - below_eyes_m
+        """Hip joints to that place on the neck."""
+        self._standing_m = calibration.floor_m + p.hip_height + self.trunk_m
         self.neck = np.empty((4, 4))
         """pose_world_from_neck in the last frame, turned as the head is."""
         self.angle = 0.0
@@ -82,11 +81,9 @@ class Lean:
     def follow(self, head: Array, yaw: float, seconds: float) -> None:
         """Find the lean of a body that faces this way, from pose_world_from_hmd."""
         np.matmul(head, self._device_from_neck, out=self.neck)
-        self._upright_m, angle = _follow(
-            self._upright_m, seconds, self.neck, yaw, self._standing_m, self._trunk_m
+        self._upright_m, self.angle = _follow(
+            self._upright_m, seconds, self.neck, yaw, self._standing_m, self.trunk_m
         )
-        share = seconds / (_FOLLOW_S + seconds) if seconds > 0.0 else 1.0
-        self.angle += share * (angle - self.angle)
 
 
 @inlined_kernel

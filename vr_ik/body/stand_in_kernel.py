@@ -83,7 +83,7 @@ def fill(
         if is_known:
             yaw, lying = pelvis_yaw(root), 0.0
     sine, cosine = math.sin(yaw), math.cos(yaw)
-    _balance(root, neck, trunk_m, cosine, sine, footing)
+    _balance(root, neck, trunk_m, pelvis_share, cosine, sine, footing)
     for row in range(weights.shape[0]):
         weights[row, 0] = weights[row, 1] = 0.0
         if math.isnan(yaw) or _is_needless(needless_by[row], confidence):
@@ -140,7 +140,7 @@ def _standing(root: Array, stature: Array) -> float:
 
 @kernel
 def carry(
-    carried: Array, neck: Array, yaw: float, lean: float, stature: Array, seconds: float
+    carried: Array, neck: Array, yaw: float, lean: float, trunk_m: float, seconds: float
 ) -> None:
     """Note where the pelvis (3) is below a neck on a trunk that leans so, and its speed (3).
 
@@ -149,10 +149,10 @@ def carry(
     for k in range(3):
         ahead = math.cos(yaw) if k == 0 else math.sin(yaw)
         below = math.cos(lean) if k == 2 else math.sin(lean) * ahead
-        now = neck[k, 3] - stature[3] * below
-        if math.isnan(now) or math.isnan(carried[k]):
+        now = neck[k, 3] - trunk_m * below
+        if math.isnan(now):
             carried[3 + k] = 0.0
-        elif seconds > 0.0:
+        elif seconds > 0.0 and not math.isnan(carried[k]):
             speed = (now - carried[k]) / seconds
             carried[3 + k] += (speed - carried[3 + k]) * seconds / (_SPEED_S + seconds)
         carried[k] = now
@@ -160,20 +160,25 @@ def carry(
 
 @inlined_kernel
 def _balance(
-    root: Array, neck: Array, trunk_m: float, cosine: float, sine: float, footing: Array
+    root: Array,
+    neck: Array,
+    trunk_m: float,
+    pelvis_share: float,
+    cosine: float,
+    sine: float,
+    footing: Array,
 ) -> None:
     """Write where the feet of a body that faces this way are in balance: `root`, moved forward."""
     for k in range(7):
         footing[k] = root[k]
     reach_m = cosine * (neck[0, 3] - root[0]) + sine * (neck[1, 3] - root[1])
     if math.isnan(reach_m):
-        # No neck: a trunk leans twice as far as its pelvis.
-        up_x, up_y = (
-            2.0 * (root[3] * root[5] + root[4] * root[6]),
-            2.0 * (root[4] * root[5] - root[3] * root[6]),
-        )
+        # No neck: the pelvis leans by its share of what the trunk does.
+        up_x = 2.0 * (root[3] * root[5] + root[4] * root[6])
+        up_y = 2.0 * (root[4] * root[5] - root[3] * root[6])
         up_z = 1.0 - 2.0 * (root[3] ** 2 + root[4] ** 2)
-        reach_m = 2.0 * (cosine * up_x + sine * up_y) * up_z * trunk_m
+        pitch = math.atan2(cosine * up_x + sine * up_y, up_z)
+        reach_m = trunk_m * math.sin(min(max(pitch / pelvis_share, 0.0), 0.5 * math.pi))
     forward_m = _BALANCE * max(reach_m - _UPRIGHT_REACH_M, 0.0)
     footing[0] += forward_m * cosine
     footing[1] += forward_m * sine

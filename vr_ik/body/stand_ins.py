@@ -100,7 +100,7 @@ class StandIns:
         self._planting.reset()
         self._yaw = math.nan
         self._head_pose = self._neck = _NO_HEAD
-        self._carried[:] = math.nan
+        self._carried[:3], self._carried[3:] = math.nan, 0.0
         self.spine_lean = 0.0
         """What the spine has of the lean of a trunk that no device tells of [rad]."""
 
@@ -108,7 +108,9 @@ class StandIns:
         """Go on facing and standing where another body has."""
         self._yaw = before._yaw
         self._lean.take_over(before._lean)
-        self._carried[:] = before._carried
+        # Another body's pelvis is elsewhere below the neck, and goes as fast.
+        self._carried[3:] = before._carried[3:]
+        self._neck = before._neck
         self.spine_lean = before.spine_lean
         self._planting.take_over(before._planting)
         if type(before._heading) is type(self._heading):
@@ -120,6 +122,7 @@ class StandIns:
         `devices` (m, 4, 4): pose_world_from_device, where `confidence` (m,) is above 0.
         """
         head, left, right = self._head, self._left, self._right
+        was_seen = self._neck is not _NO_HEAD
         self._head_pose = self._neck = _NO_HEAD
         if head != _NONE and confidence[head] > 0.0:
             hands = None
@@ -129,7 +132,11 @@ class StandIns:
             self._yaw = self._heading.follow(self._head_pose, hands, seconds)
             self._lean.follow(self._head_pose, self._yaw, seconds)
             self._neck = self._lean.neck
-        carry(self._carried, self._neck, self._yaw, self._lean.angle, self._stature, seconds)
+        if was_seen != (self._neck is not _NO_HEAD):
+            # Where the feet are in balance is told otherwise from now on.
+            self._planting.stand_still()
+        lean, trunk_m = self._lean.angle, self._lean.trunk_m
+        carry(self._carried, self._neck, self._yaw, lean, trunk_m, seconds)
 
     def fill(
         self,
@@ -165,12 +172,11 @@ class StandIns:
             self._footing,
         )
         # A waist knows better than the head; of a chest nobody knows how hips and spine share it.
-        is_told = self._waist != _NONE and confidence[self._waist] > 0.0
-        upright = 0.0 if is_told else 1.0 - lying
-        self.spine_lean = upright * self._spine_share * self._lean.angle
+        told = confidence[self._waist] if self._waist != _NONE else 0.0
+        self.spine_lean = (1.0 - told) * (1.0 - lying) * self._spine_share * self._lean.angle
         if has_leapt:
             self._planting.stand_still()
-        self._planting.plant(self._footing, seconds, targets, weights)
+        self._planting.plant(self._footing, 0.0 if has_leapt else seconds, targets, weights)
         if has_leapt:
             self._planting.stand_still()
 

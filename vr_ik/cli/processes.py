@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 import ctypes
 import os
+from pathlib import Path
 import signal
 import subprocess
 import sys
@@ -34,10 +35,11 @@ _PR_SET_PDEATHSIG = 1
 _WARNINGS = ('[WARN]', '[ERROR]', '[FATAL]')
 """How lines of the log begin that are for the user."""
 _MOST_BYTES = 1 << 20
-# As `python -m` does, but not from the folder where the user is: a clone there is called as the
-# package is, and would be taken for it.
+# As `python -m` does, but with our own package: a clone in the folder where the user is has its
+# name, and would be taken for it.
+_ROOT = Path(__file__).parents[2]
 _RUN = (
-    'import runpy, sys; sys.path[:] = filter(None, sys.path); '
+    'import runpy, sys; sys.path[:] = [*filter(None, sys.path), sys.argv.pop(1)]; '
     "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 )
 
@@ -56,7 +58,8 @@ class NodeProcess:
         self.name = name
         self._read_bytes = 0
         self._log: IO[str] = tempfile.TemporaryFile('w+')  # noqa: SIM115
-        command = [sys.executable, '-c', _RUN, f'vr_ik.nodes.{name}', '--ros-args', *arguments]
+        node = f'vr_ik.nodes.{name}'
+        command = [sys.executable, '-c', _RUN, str(_ROOT), node, '--ros-args', *arguments]
         for parameter, value in parameters.items():
             command += ['-p', f'{parameter}:={value}']
         # A session of its own: Ctrl-C in the terminal is for us, and we end our nodes in order.
