@@ -78,6 +78,11 @@ class Lean:
         """Go on from where another body has been."""
         self._upright_m, self.angle = before._upright_m, before.angle
 
+    def has_neck_of(self, other: 'Lean') -> bool:
+        """Tell whether the neck is where that of another body is, for the same headset."""
+        alike = np.array_equal(self._device_from_neck, other._device_from_neck)
+        return alike and self.trunk_m == other.trunk_m
+
     def follow(self, head: Array, yaw: float, seconds: float) -> None:
         """Find the lean of a body that faces this way, from pose_world_from_hmd."""
         np.matmul(head, self._device_from_neck, out=self.neck)

@@ -108,8 +108,10 @@ class StandIns:
         """Go on facing and standing where another body has."""
         self._yaw = before._yaw
         self._lean.take_over(before._lean)
-        # Another body's pelvis is elsewhere below the neck, and goes as fast.
-        self._carried[3:] = before._carried[3:]
+        self._carried[:] = before._carried
+        if not self._lean.has_neck_of(before._lean):
+            # Another body's pelvis is elsewhere, and goes as fast.
+            self._carried[:3] = math.nan
         self._neck = before._neck
         self.spine_lean = before.spine_lean
         self._planting.take_over(before._planting)
