@@ -199,3 +199,11 @@ def test_upside_down_a_tremor_does_not_bend_the_trunk(tremor, yaw, height):
     stood = (1.6, 0.0, yaw, 0.0)
     bent = [follow([stood, (height, math.pi + t, yaw, 0.01)]) for t in (tremor, -tremor)]
     assert abs(bent[0] - bent[1]) < 10.0 * abs(tremor) + 1e-6
+
+
+def test_a_chest_tracker_leaves_the_spine_its_share_of_a_bow(user):
+    """It tells how the trunk is, and not what of that is the hips'."""
+    path = going_down(user, 60.0)
+    solved, _ = solve(user, path, (*THREE, 'chest'))
+    assert pelvis_pitch_deg(user, solved[-1]) == pytest.approx(30.0, abs=6.0)
+    assert off_m(user, 'base_link', solved[-1], path[-1]) < 0.03
