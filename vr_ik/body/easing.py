@@ -73,7 +73,6 @@ class Easing:
         """Go on with the offset of another body with the same joints."""
         self._apart = before._apart
         self._duration_s, self._elapsed_s = before._duration_s, before._elapsed_s
-        self._is_late = before._is_late
 
     @property
     def is_on(self) -> bool:

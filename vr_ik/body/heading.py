@@ -75,12 +75,12 @@ def level_direction(
     it is again where he looks. Upside down, nobody knows whether a head came there over the
     forehead or over an ear: it faces as it did just before, by `yaw` (NaN: unknown).
     """
-    steep = 1.0 - _share(up_z, _STEEP, _LOOKING_AHEAD)
+    steep = 1.0 - risen(up_z, _STEEP, _LOOKING_AHEAD)
     length = max(math.hypot(ahead_x, ahead_y), 1e-9)
     x, y = ahead_x / length, ahead_y / length
     # Left cross up, where left is the own up cross forward.
     across_x, across_y = ahead_x * up_z - up_x * ahead_z, ahead_y * up_z - up_y * ahead_z
-    steep *= _share(math.hypot(across_x, across_y), LEVEL, 2.0 * LEVEL)
+    steep *= risen(math.hypot(across_x, across_y), LEVEL, 2.0 * LEVEL)
     if up_z < 0.0 and x * math.cos(yaw) + y * math.sin(yaw) < 0.0:
         x, y = -x, -y
     if up_z < 0.0 and across_x * math.cos(yaw) + across_y * math.sin(yaw) < 0.0:
@@ -91,7 +91,7 @@ def level_direction(
 
 
 @inlined_kernel
-def _share(value: float, none: float, full: float) -> float:
+def risen(value: float, none: float, full: float) -> float:
     """Return 0 up to a value, 1 from another one, and what is between."""
     return min(max((value - none) / (full - none), 0.0), 1.0)
 

@@ -19,7 +19,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vr_ik.body.heading import LEVEL, pelvis_yaw
+from vr_ik.body.heading import LEVEL, pelvis_yaw, risen
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.types import Array
 
@@ -77,11 +77,9 @@ def fill(
     is_known = not math.isnan(root[0])
     lying, down_x, down_y = _lying(head, stature)
     standing = _standing(root, stature) if is_known else 0.0
-    if _is_needless(needless_by[_PELVIS], confidence):
+    if is_known and _is_needless(needless_by[_PELVIS], confidence):
         # A device on the trunk knows better than head and hands how it is.
-        lean = 0.0
-        if is_known:
-            yaw, lying = pelvis_yaw(root), 0.0
+        yaw, lying = pelvis_yaw(root), 0.0
     sine, cosine = math.sin(yaw), math.cos(yaw)
     _balance(root, neck, trunk_m, pelvis_share, cosine, sine, footing)
     for row in range(weights.shape[0]):
@@ -124,7 +122,7 @@ def _lying(head: Array, stature: Array) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     x, y = _level(-head[0, 2], -head[1, 2])
     height = (head[2, 3] - stature[0]) / stature[4]
-    return math.hypot(x, y) * (1.0 - _risen(height, _LYING_HEAD, _SITTING_HEAD)), x, y
+    return math.hypot(x, y) * (1.0 - risen(height, _LYING_HEAD, _SITTING_HEAD)), x, y
 
 
 @inlined_kernel
@@ -134,8 +132,8 @@ def _standing(root: Array, stature: Array) -> float:
     Who sits on the floor has them there, too; who lies may have them anywhere.
     """
     hip_height = (root[2] - stature[0] - stature[1]) / stature[2]
-    upright = _risen(1.0 - 2.0 * (root[3] ** 2 + root[4] ** 2), _SLANTING, _UPRIGHT)
-    return max(_risen(hip_height, _LYING_HIP, _SITTING_HIP), upright)
+    upright = risen(1.0 - 2.0 * (root[3] ** 2 + root[4] ** 2), _SLANTING, _UPRIGHT)
+    return max(risen(hip_height, _LYING_HIP, _SITTING_HIP), upright)
 
 
 @kernel
@@ -222,12 +220,6 @@ def _is_needless(needless_by: NDArray[np.bool_], confidence: Array) -> bool:
     for device in range(confidence.shape[0]):
         is_needless = is_needless or (needless_by[device] and confidence[device] > 0.0)
     return is_needless
-
-
-@inlined_kernel
-def _risen(value: float, none: float, full: float) -> float:
-    """Return 0 up to a value, 1 from another one, and what is between."""
-    return min(1.0, max(0.0, (value - none) / (full - none)))
 
 
 @inlined_kernel

@@ -147,7 +147,7 @@ class StandIns:
         seconds: float,
         targets: Array,
         weights: Array,
-        has_leapt: bool = False,
+        has_leapt: bool,
     ) -> None:
         """Write targets (n, 4, 4) and weights (n, 2), 0 where there is nothing to stand in for.
 
