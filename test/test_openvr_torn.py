@@ -19,6 +19,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from unittest.mock import patch
 
 import numpy as np
@@ -27,6 +28,7 @@ from vr_ik.config import UNIVERSES
 from vr_ik.trackers.openvr_session import OpenVrSession
 
 READS = 100_000
+PAUSE_EVERY = 100
 
 # Every pose is at the place where its x axis points to, and moves along it; both devices have
 # the same pose. What is half old and half new breaks this.
@@ -70,6 +72,8 @@ def test_no_torn_poses_in_a_hundred_thousand_reads() -> None:
             records = session.poses(UNIVERSES.index('standing'), 0.0)
             matrices[read] = records.matrices[:2]
             velocities[read] = records.velocities[:2]
+            if read % PAUSE_EVERY == 0:
+                time.sleep(0.0005)  # where cores are busy, the writer has its turn now
         session.close()
     finally:
         writer.kill()
