@@ -252,6 +252,14 @@ class SolverConfig(Config):
     posture_weight: float = param(
         2e-5, 'Weight of the pull to a natural posture.', '1/rad^2', minimum=0.0, maximum=1e3
     )
+    vibration_hz: float = param(
+        10.0,
+        'Devices move with the body up to about this frequency; quicker shaking is kept out. 0: no '
+        'filter.',
+        'Hz',
+        minimum=0.0,
+        maximum=100.0,
+    )
     smoothing_hz: float = param(
         1.0,
         'Cut-off of the one-euro filter on device poses at rest; 0: no filter.',

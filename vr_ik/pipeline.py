@@ -34,7 +34,6 @@ from vr_ik.body.trust import device_trust
 from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
 from vr_ik.filters.clean import FrameCleaner
-from vr_ik.filters.one_euro import OneEuro
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.pipeline_parts import (
     clean_limits,
@@ -42,7 +41,7 @@ from vr_ik.pipeline_parts import (
     configured_solver,
     mounts_in_use,
     placed,
-    smoothing,
+    smoothers,
 )
 from vr_ik.solvers.base import GroundedSolver, LeapingSolver, RememberingSolver, SolveResult
 from vr_ik.types import Array, Status, TrackingFrame
@@ -104,8 +103,7 @@ class Pipeline:
         self._posture_pull = configured_pull(config, self._solver)
         self._easing = Easing(self.model)
         self._cleaner = FrameCleaner(self.roles, clean_limits(config))
-        smooth = smoothing(config)
-        self._smoother = None if smooth is None else OneEuro(len(self.roles), smooth)
+        self._smoothers = smoothers(config, len(self.roles))
         self._targets = np.tile(np.eye(4), (len(mounts), 1, 1))
         self.targets = self._targets[: len(self.roles)]
         """Cleaned poses of the devices in the last frame, in the order of `roles`."""
@@ -128,8 +126,8 @@ class Pipeline:
     def reset(self) -> None:
         """Forget the past: the next frame is solved from a standing start."""
         self._cleaner.reset()
-        if self._smoother is not None:
-            self._smoother.reset()
+        for smoother in self._smoothers:
+            smoother.reset()
         self._stand_ins.reset()
         self._easing.reset()
         if isinstance(self._solver, RememberingSolver):
@@ -162,8 +160,9 @@ class Pipeline:
         self._seen[rows] = before._seen[rows_before]
         self._note_in_use()
         self._cleaner.take_over(before._cleaner, rows, rows_before)
-        if self._smoother is not None and before._smoother is not None:
-            self._smoother.take_over(before._smoother, rows, rows_before)
+        for smoother in self._smoothers:
+            for old in before._smoothers:
+                smoother.take_over(old, rows, rows_before)
         self._before = None if before._stamp_ns is None else before
 
     def process(self, frame: TrackingFrame) -> Solution:
@@ -183,8 +182,8 @@ class Pipeline:
         elif self._stamp_ns is None:
             still = np.zeros(self.model.nv)
             return Solution(frame.stamp_ns, self._q, still, Status.FAILED, {}, 0, 0.0)
-        if self._smoother is not None:
-            self._smoother.smooth(seconds, self.confidence, self.targets)
+        for smoother in self._smoothers:
+            smoother.smooth(seconds, self.confidence, self.targets)
         change = frame_kernels.note_seen(self.confidence, self._seen)
         self._stand_ins.follow(self.targets, self.confidence, seconds)
         if self._stamp_ns is None:

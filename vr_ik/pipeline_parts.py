@@ -28,7 +28,9 @@ from vr_ik.config_fields import bad_value
 from vr_ik.config_texts import option_map
 from vr_ik.errors import ConfigError
 from vr_ik.filters.clean import CleanLimits
-from vr_ik.filters.one_euro import Smoothing
+from vr_ik.filters.one_euro import OneEuro, Smoothing
+from vr_ik.filters.smoother import Smoother
+from vr_ik.filters.vibration import VibrationFilter
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers.base import make_solver, PostureSolver, Solver
 from vr_ik.types import Array, Task
@@ -107,13 +109,17 @@ def placed(model: RobotModel, joints: Array, mount: Mount, pose_world_from_devic
     return q
 
 
-def smoothing(config: SolverConfig) -> Smoothing | None:
-    """Return how much device poses are smoothed; None: not at all."""
-    if config.smoothing_hz == 0.0:
-        return None
-    return Smoothing(
-        config.smoothing_hz, config.smoothing_position_gain, config.smoothing_rotation_gain
-    )
+def smoothers(config: SolverConfig, devices: int) -> tuple[Smoother, ...]:
+    """Return what device poses go through, one after the other, to be smoothed."""
+    chain: list[Smoother] = []
+    if config.vibration_hz > 0.0:
+        chain.append(VibrationFilter(devices, config.vibration_hz))
+    if config.smoothing_hz > 0.0:
+        smoothing = Smoothing(
+            config.smoothing_hz, config.smoothing_position_gain, config.smoothing_rotation_gain
+        )
+        chain.append(OneEuro(devices, smoothing))
+    return tuple(chain)
 
 
 def clean_limits(config: SolverConfig) -> CleanLimits:

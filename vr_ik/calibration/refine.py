@@ -131,7 +131,7 @@ def _spread(
     calibration: Calibration, frames: Sequence[TrackingFrame], roles: tuple[str, ...]
 ) -> list[Observation]:
     """Return frames all over the recording, with poses that were measured, not bridged."""
-    config = SolverConfig(smoothing_hz=0.0, gap_hold_s=0.0)
+    config = SolverConfig(vibration_hz=0.0, smoothing_hz=0.0, gap_hold_s=0.0)
     pipeline = Pipeline(config, calibration)
     wanted = set(np.linspace(0, len(frames) - 1, _FRAMES).astype(int).tolist())
     rows = [pipeline.roles.index(role) for role in roles]

@@ -62,7 +62,7 @@ def eval_(
         check_writable(json_file)
     if plot is not None:
         make_folder(plot)
-    config = SolverConfig() if smooth else SolverConfig(smoothing_hz=0.0)
+    config = SolverConfig() if smooth else SolverConfig(vibration_hz=0.0, smoothing_hz=0.0)
     configs = [replace(config, {'solver': name}) for name in solver or [config.solver]]
     figures = compare(data, points, configs, refine, plot, motion or [])
     if json_file is not None:

@@ -19,7 +19,6 @@ input in interactive systems", CHI 2012. A low-pass filter with cut-off f lags a
 by v / (2 pi f); with f = f0 + beta v the lag stays below 1 / (2 pi beta) however fast it is.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 
@@ -27,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vr_ik.filters.pose_kernels import copy_pose, turn, turn_by
+from vr_ik.filters.smoother import Smoother
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.types import Array
 
@@ -57,7 +57,7 @@ class Smoothing:
         return 1.0 / (2.0 * math.pi * self.hz_per_rad_s)
 
 
-class OneEuro:
+class OneEuro(Smoother):
     """Smooths the poses of a fixed number of devices, in place."""
 
     def __init__(self, devices: int, smoothing: Smoothing) -> None:
@@ -65,22 +65,7 @@ class OneEuro:
         self._settings = np.array(
             [smoothing.rest_hz, smoothing.hz_per_m_s, smoothing.hz_per_rad_s, smoothing.speed_hz]
         )
-        self._poses = np.tile(np.eye(4), (devices, 1, 1))
-        self._speeds = np.full((devices, 2), _UNKNOWN)
-        self._known = np.zeros(devices, bool)
-        self.smooth(0.01, np.zeros(devices), self._poses.copy())
-
-    def reset(self) -> None:
-        """Forget the past."""
-        self._known[:] = False
-
-    def take_over(
-        self, before: 'OneEuro', rows: Sequence[int], rows_before: Sequence[int]
-    ) -> None:
-        """Go on from where another filter has the devices in these rows."""
-        self._poses[rows] = before._poses[rows_before]
-        self._speeds[rows] = before._speeds[rows_before]
-        self._known[rows] = before._known[rows_before]
+        super().__init__(devices, 2)
 
     def smooth(self, seconds: float, confidence: Array, poses: Array) -> None:
         """Smooth poses (n, 4, 4), so many seconds after the last; unknown devices are let go."""
@@ -99,15 +84,15 @@ def _smooth(
     settings: Array,
     seconds: float,
     confidence: Array,
-    known: NDArray[np.bool_],
+    known: NDArray[np.int64],
     last: Array,
     speeds: Array,
     poses: Array,
 ) -> None:
     """Replace the poses of devices that were known by smoothed ones, and remember them."""
     for i in range(poses.shape[0]):
-        was_known, known[i] = known[i], confidence[i] > 0.0
-        if not was_known or not known[i] or seconds <= 0.0:
+        was_known, known[i] = known[i], 1 if confidence[i] > 0.0 else 0
+        if was_known * known[i] == 0 or seconds <= 0.0:
             speeds[i, 0] = _UNKNOWN
             speeds[i, 1] = _UNKNOWN
             copy_pose(poses[i], last[i])

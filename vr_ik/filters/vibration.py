@@ -1,0 +1,105 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Keeps out of device poses what shakes faster than a body can move.
+
+Loosely strapped devices tremble at 20 to 45 Hz. A low-pass filter that takes that away is late for
+everything. Here a device goes on at its speed, and is corrected by what is measured: a Kalman
+filter of a motion whose acceleration is unknown, in its steady state (P. Kalata, "The tracking
+index: a generalized parameter for alpha-beta and alpha-beta-gamma target trackers", 1984). At any
+steady speed and turn rate nothing is late; under a steady acceleration a it is a / (2 pi f)^2 off.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vr_ik.filters.pose_kernels import copy_pose, turn, turn_by
+from vr_ik.filters.smoother import Smoother
+from vr_ik.kinematics.compiled import inlined_kernel, kernel
+from vr_ik.types import Array
+
+_UNKNOWN, _SEEN_ONCE, _MOVING = 0, 1, 2
+_HIGHEST_SPEED_SHARE = 1.0
+"""A speed is corrected by no more than what the last step shows."""
+
+
+class VibrationFilter(Smoother):
+    """Steadies the poses of a fixed number of devices, in place.
+
+    Speeds are linear [m/s] and angular [rad/s], in the world's axes.
+    """
+
+    def __init__(self, devices: int, hz: float) -> None:
+        """Take the number of rows that `smooth` gets, and the frequency up to which is motion."""
+        self._index_rate = (2.0 * math.pi * hz) ** 2
+        super().__init__(devices, 6)
+
+    def smooth(self, seconds: float, confidence: Array, poses: Array) -> None:
+        """Smooth poses (n, 4, 4), so many seconds after the last; unknown devices are let go."""
+        _smooth(
+            self._index_rate, seconds, confidence, self._known, self._poses, self._speeds, poses
+        )
+
+
+@inlined_kernel
+def _shares(index: float) -> tuple[float, float]:
+    """Return what a measurement counts for place and speed, by Kalata's tracking index."""
+    root = 0.25 * (4.0 + index - math.sqrt(index * (index + 8.0)))
+    of_place = 1.0 - root * root
+    return of_place, min(2.0 * (2.0 - of_place) - 4.0 * root, _HIGHEST_SPEED_SHARE)
+
+
+@inlined_kernel
+def _go_on(pose: Array, speed: Array, seconds: float) -> None:
+    """Move a pose as its speed says."""
+    for k in range(3):
+        pose[k, 3] += speed[k] * seconds
+    rate = math.sqrt(speed[3] ** 2 + speed[4] ** 2 + speed[5] ** 2)
+    if rate > 0.0:
+        turn_by(pose, (speed[3] / rate, speed[4] / rate, speed[5] / rate), rate * seconds)
+
+
+@kernel
+def _smooth(
+    index_rate: float,
+    seconds: float,
+    confidence: Array,
+    known: NDArray[np.int64],
+    last: Array,
+    speeds: Array,
+    poses: Array,
+) -> None:
+    """Replace the poses of devices that were known by steadier ones, and remember them."""
+    for i in range(poses.shape[0]):
+        if known[i] == _UNKNOWN or confidence[i] <= 0.0 or seconds <= 0.0:
+            known[i] = _SEEN_ONCE if confidence[i] > 0.0 else _UNKNOWN
+            speeds[i] = 0.0
+            copy_pose(poses[i], last[i])
+            continue
+        # A device that is seen in motion first must not be taken for one at rest.
+        of_place, of_speed = 1.0, 1.0
+        if known[i] == _MOVING:
+            of_place, of_speed = _shares(index_rate * seconds * seconds)
+        known[i] = _MOVING
+        _go_on(last[i], speeds[i], seconds)
+        angle, axis = turn(last[i], poses[i])
+        for k in range(3):
+            off = poses[i, k, 3] - last[i, k, 3]
+            last[i, k, 3] += of_place * off
+            speeds[i, k] += of_speed * off / seconds
+            speeds[i, 3 + k] += of_speed * angle * axis[k] / seconds
+        turn_by(last[i], axis, of_place * angle)
+        copy_pose(last[i], poses[i])
