@@ -73,7 +73,7 @@ def test_a_body_without_any_posture_follows_its_devices(solver):
 
 def test_without_faults_the_reported_errors_are_the_true_ones():
     user, frames = record(2.0, **CLEAN)
-    pipeline = Pipeline(SolverConfig(smoothing_hz=0.0))
+    pipeline = Pipeline(SolverConfig(vibration_hz=0.0, smoothing_hz=0.0))
     for frame in frames:
         solution = pipeline.process(frame)
         reported = [solution.position_errors[role] for role in SIMULATED_ROLES]

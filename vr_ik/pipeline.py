@@ -103,7 +103,7 @@ class Pipeline:
         self._posture_pull = configured_pull(config, self._solver)
         self._easing = Easing(self.model)
         self._cleaner = FrameCleaner(self.roles, clean_limits(config))
-        self._smoothers = smoothers(config, len(self.roles))
+        self._smoothers = smoothers(config, self.roles)
         self._targets = np.tile(np.eye(4), (len(mounts), 1, 1))
         self.targets = self._targets[: len(self.roles)]
         """Cleaned poses of the devices in the last frame, in the order of `roles`."""

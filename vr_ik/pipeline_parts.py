@@ -37,7 +37,7 @@ from vr_ik.types import Array, Task
 
 # A frame is solved when a step gains less than this part of the cost: beyond it nearly straight
 # limbs still creep by milliradians, which no device can tell.
-_GAIN_TOLERANCE = 1e-3
+_GAIN_TOLERANCE = 1e-5
 
 # The devices that tell best where the body is and which way it faces come first.
 _SUREST = ('waist', 'chest', 'hmd')
@@ -109,16 +109,17 @@ def placed(model: RobotModel, joints: Array, mount: Mount, pose_world_from_devic
     return q
 
 
-def smoothers(config: SolverConfig, devices: int) -> tuple[Smoother, ...]:
+def smoothers(config: SolverConfig, roles: Sequence[str]) -> tuple[Smoother, ...]:
     """Return what device poses go through, one after the other, to be smoothed."""
     chain: list[Smoother] = []
     if config.vibration_hz > 0.0:
-        chain.append(VibrationFilter(devices, config.vibration_hz))
+        strapped = [role != 'hmd' and not role.endswith('_controller') for role in roles]
+        chain.append(VibrationFilter(strapped, config.vibration_hz))
     if config.smoothing_hz > 0.0:
         smoothing = Smoothing(
             config.smoothing_hz, config.smoothing_position_gain, config.smoothing_rotation_gain
         )
-        chain.append(OneEuro(devices, smoothing))
+        chain.append(OneEuro(len(roles), smoothing))
     return tuple(chain)
 
 

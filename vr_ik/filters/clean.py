@@ -20,6 +20,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from vr_ik.filters import clean_kernel, rejoin_kernel
+from vr_ik.filters.coast_kernel import WAY
 from vr_ik.types import Array, TrackingFrame
 
 
@@ -32,7 +33,7 @@ class CleanLimits:
     glitch_hold_s: float
     """How long a jump must last to be believed; 0: every pose is."""
     gap_hold_s: float
-    """How long the last pose of a lost device is used, with less and less weight."""
+    """How long a lost device is taken to go on as it went, with less and less weight."""
 
 
 class FrameCleaner:
@@ -55,6 +56,7 @@ class FrameCleaner:
             np.tile(np.eye(4), (n, 1, 1)),
             np.full(n, clean_kernel.NEVER),
             np.zeros((n, 2)),
+            np.zeros((n, WAY)),
             np.tile(np.eye(4), (n, 1, 1)),
             np.full(n, clean_kernel.NEVER),
         )

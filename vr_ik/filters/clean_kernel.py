@@ -17,6 +17,7 @@
 import math
 from typing import NamedTuple
 
+from vr_ik.filters.coast_kernel import forget_way, go_on, note_way
 from vr_ik.filters.pose_kernels import copy_pose
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.kinematics.tree import Ints
@@ -41,6 +42,8 @@ class Memory(NamedTuple):
     stamps_ns: Ints
     speeds: Array
     """(n, 2): [m/s] and [rad/s] when it was believed; 0 after a jump."""
+    ways: Array
+    """(n, WAY): how it went when it was believed; see `coast_kernel`."""
     jump_poses: Array
     jump_stamps_ns: Ints
 
@@ -92,6 +95,7 @@ def _take(memory: Memory, i: int, pose: Array, now_ns: int, limits: Array) -> in
     """Believe a pose or refuse it; return how many were refused."""
     if memory.stamps_ns[i] == NEVER:
         # It may be in the middle of a quick motion: any speed that is possible at all.
+        forget_way(memory.ways[i])
         _believe(memory, i, pose, now_ns, math.inf, math.inf)
         return 0
     seconds = max(now_ns - memory.stamps_ns[i], 0) * 1e-9
@@ -104,6 +108,7 @@ def _take(memory: Memory, i: int, pose: Array, now_ns: int, limits: Array) -> in
         speed, turning = memory.speeds[i, 0], memory.speeds[i, 1]
         if seconds > 0.0:
             speed, turning = distance / seconds, angle / seconds
+            note_way(memory.poses[i], pose, seconds, memory.ways[i])
         _believe(memory, i, pose, now_ns, speed, turning)
         return 0
     started = memory.jump_stamps_ns[i]
@@ -114,6 +119,7 @@ def _take(memory: Memory, i: int, pose: Array, now_ns: int, limits: Array) -> in
         memory.jump_stamps_ns[i] = now_ns
     elif waited_s >= limits[2]:
         # What is known of the speed does not outlive a jump.
+        forget_way(memory.ways[i])
         _believe(memory, i, pose, now_ns, 0.0, 0.0)
         return 0
     return 1
@@ -134,6 +140,7 @@ def clean(
     poses: Array,
     stamps_ns: Ints,
     speeds: Array,
+    ways: Array,
     jump_poses: Array,
     jump_stamps_ns: Ints,
     limits: Array,
@@ -145,10 +152,10 @@ def clean(
 ) -> int:
     """Take the poses `seen` (m, 4, 4) of the devices `rows` (m,); return how many were refused.
 
-    The first five are a `Memory`; `limits` are those of `CleanLimits`, in its order. A row of -1
+    The first six are a `Memory`; `limits` are those of `CleanLimits`, in its order. A row of -1
     is nobody's. Writes targets (n, 4, 4) and confidence (n,) of all devices.
     """
-    memory = Memory(poses, stamps_ns, speeds, jump_poses, jump_stamps_ns)
+    memory = Memory(poses, stamps_ns, speeds, ways, jump_poses, jump_stamps_ns)
     refused = 0
     for k in range(rows.shape[0]):
         if rows[k] >= 0 and _is_finite(seen[k]):
@@ -156,4 +163,6 @@ def clean(
     for i in range(stamps_ns.shape[0]):
         copy_pose(poses[i], targets[i])
         confidence[i] = _confidence(stamps_ns[i], now_ns, limits[3])
+        if confidence[i] < 1.0 and stamps_ns[i] != NEVER:
+            go_on(ways[i], (now_ns - stamps_ns[i]) * 1e-9, targets[i])
     return refused

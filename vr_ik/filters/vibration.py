@@ -18,9 +18,11 @@ Loosely strapped devices tremble at 20 to 45 Hz. A low-pass filter that takes th
 everything. Here a device goes on at its speed, and is corrected by what is measured: a Kalman
 filter of a motion whose acceleration is unknown, in its steady state (P. Kalata, "The tracking
 index: a generalized parameter for alpha-beta and alpha-beta-gamma target trackers", 1984). At any
-steady speed and turn rate nothing is late; under a steady acceleration a it is a / (2 pi f)^2 off.
+steady speed and turn rate nothing is late; under a steady acceleration a it is a / (2 pi f)^2 off
+at most, with f the frequency up to which is motion.
 """
 
+from collections.abc import Sequence
 import math
 
 import numpy as np
@@ -34,6 +36,12 @@ from vr_ik.types import Array
 _UNKNOWN, _SEEN_ONCE, _MOVING = 0, 1, 2
 _HIGHEST_SPEED_SHARE = 1.0
 """A speed is corrected by no more than what the last step shows."""
+_STRAPPED_TURNS = 0.6
+"""Turns of a strapped device are motion up to this share of the frequency: a strap lets it tilt
+more easily than shift, and at the other end of the bone a tilt shows most."""
+_HZ_PER_M_S, _HZ_PER_RAD_S = 4.0, 0.5
+"""How the frequency grows with speed and turn rate: what is quick is about to change quickly, and
+trembles unseen."""
 
 
 class VibrationFilter(Smoother):
@@ -42,39 +50,45 @@ class VibrationFilter(Smoother):
     Speeds are linear [m/s] and angular [rad/s], in the world's axes.
     """
 
-    def __init__(self, devices: int, hz: float) -> None:
-        """Take the number of rows that `smooth` gets, and the frequency up to which is motion."""
-        self._index_rate = (2.0 * math.pi * hz) ** 2
-        super().__init__(devices, 6)
+    def __init__(self, strapped: Sequence[bool], hz: float) -> None:
+        """Take of each row that `smooth` gets whether it is a strapped device, not one that is
+        held or worn on the head, and the frequency up to which is motion.
+        """
+        turns = np.where(strapped, _STRAPPED_TURNS, 1.0)
+        self._hz = hz * np.column_stack((np.ones(len(strapped)), turns))
+        super().__init__(len(strapped), 6)
 
     def smooth(self, seconds: float, confidence: Array, poses: Array) -> None:
         """Smooth poses (n, 4, 4), so many seconds after the last; unknown devices are let go."""
-        _smooth(
-            self._index_rate, seconds, confidence, self._known, self._poses, self._speeds, poses
-        )
+        _smooth(self._hz, seconds, confidence, self._known, self._poses, self._speeds, poses)
 
 
 @inlined_kernel
-def _shares(index: float) -> tuple[float, float]:
+def _shares(hz: float, seconds: float) -> tuple[float, float]:
     """Return what a measurement counts for place and speed, by Kalata's tracking index."""
+    index = (2.0 * math.pi * hz * seconds) ** 2
     root = 0.25 * (4.0 + index - math.sqrt(index * (index + 8.0)))
     of_place = 1.0 - root * root
     return of_place, min(2.0 * (2.0 - of_place) - 4.0 * root, _HIGHEST_SPEED_SHARE)
 
 
 @inlined_kernel
-def _go_on(pose: Array, speed: Array, seconds: float) -> None:
-    """Move a pose as its speed says."""
+def _size(vector: Array) -> float:
+    return math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
+
+
+@inlined_kernel
+def _go_on(pose: Array, speed: Array, rate: float, seconds: float) -> None:
+    """Move a pose as its speed says; `rate` is the size of its angular part."""
     for k in range(3):
         pose[k, 3] += speed[k] * seconds
-    rate = math.sqrt(speed[3] ** 2 + speed[4] ** 2 + speed[5] ** 2)
     if rate > 0.0:
         turn_by(pose, (speed[3] / rate, speed[4] / rate, speed[5] / rate), rate * seconds)
 
 
 @kernel
 def _smooth(
-    index_rate: float,
+    hz: Array,
     seconds: float,
     confidence: Array,
     known: NDArray[np.int64],
@@ -89,17 +103,19 @@ def _smooth(
             speeds[i] = 0.0
             copy_pose(poses[i], last[i])
             continue
-        # A device that is seen in motion first must not be taken for one at rest.
-        of_place, of_speed = 1.0, 1.0
+        speed, rate = _size(speeds[i, :3]), _size(speeds[i, 3:])
+        of_place, of_speed, of_turn, of_rate = 1.0, 1.0, 1.0, 1.0
         if known[i] == _MOVING:
-            of_place, of_speed = _shares(index_rate * seconds * seconds)
+            of_place, of_speed = _shares(hz[i, 0] + _HZ_PER_M_S * speed, seconds)
+            of_turn, of_rate = _shares(hz[i, 1] + _HZ_PER_RAD_S * rate, seconds)
+        # A device that is seen in motion first must not be taken for one at rest.
         known[i] = _MOVING
-        _go_on(last[i], speeds[i], seconds)
+        _go_on(last[i], speeds[i], rate, seconds)
         angle, axis = turn(last[i], poses[i])
         for k in range(3):
             off = poses[i, k, 3] - last[i, k, 3]
             last[i, k, 3] += of_place * off
             speeds[i, k] += of_speed * off / seconds
-            speeds[i, 3 + k] += of_speed * angle * axis[k] / seconds
-        turn_by(last[i], axis, of_place * angle)
+            speeds[i, 3 + k] += of_rate * angle * axis[k] / seconds
+        turn_by(last[i], axis, of_turn * angle)
         copy_pose(last[i], poses[i])
