@@ -64,7 +64,8 @@ def test_under_a_steady_acceleration_it_is_off_by_no_more_than_said(rate_hz, str
     places, yaws, true = filtered(lambda t: 0.5 * acceleration * t * t, rate_hz, strapped)
     for found, hz in ((places, HZ), (yaws, turns_hz)):
         off, bound = (true - found)[10:], acceleration / (2.0 * math.pi * hz) ** 2
-        assert 0.0 < off.min() and off.max() <= bound
+        assert off.min() > 0.0
+        assert off.max() <= bound
 
 
 def test_what_is_quick_is_followed_more_closely():

@@ -254,8 +254,8 @@ class SolverConfig(Config):
     )
     vibration_hz: float = param(
         10.0,
-        'Devices move with the body up to about this frequency, quick ones up to more; what shakes '
-        'faster is kept out. 0: no filter.',
+        'Devices move with the body up to about this frequency, quick ones up to more; quicker '
+        'shaking is kept out. 0: no filter.',
         'Hz',
         minimum=0.0,
         maximum=100.0,

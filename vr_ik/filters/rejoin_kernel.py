@@ -14,9 +14,9 @@
 
 """Compiled part of the cleaning: a device that was bridged is caught up with, not jumped to.
 
-While a device is out of sight a guess stands for it; when it is seen again it is elsewhere, and one
-that flickers would drag the body to and fro in leaps. What is between the two poses goes
-at a speed that limbs have; what the device does meanwhile is followed all along.
+While a device is out of sight a guess stands for it; when it is seen again it is elsewhere, and
+one that flickers would drag the body to and fro in leaps. What is between the two poses goes at a
+speed that limbs have; what the device does meanwhile is followed all along.
 """
 
 import math

@@ -51,9 +51,7 @@ class VibrationFilter(Smoother):
     """
 
     def __init__(self, strapped: Sequence[bool], hz: float) -> None:
-        """Take of each row that `smooth` gets whether it is a strapped device, not one that is
-        held or worn on the head, and the frequency up to which is motion.
-        """
+        """Take which rows are strapped on, not held or worn on the head; what is motion [Hz]."""
         turns = np.where(strapped, _STRAPPED_TURNS, 1.0)
         self._hz = hz * np.column_stack((np.ones(len(strapped)), turns))
         super().__init__(len(strapped), 6)
