@@ -14,8 +14,7 @@
 
 """Compiled part of the cleaning: a device that is out of sight goes on, ever more slowly.
 
-In the recordings of people who exercise (HTC Vive, CMU) a device that is lost for 66 ms is 37 mm
-from its last pose then, in the mean, and 12 mm from where this has it; after 250 ms 134 and 90 mm.
+Most losses are short, and a hand does not stop because nobody looks.
 """
 
 import math
