@@ -39,7 +39,7 @@ _HIGHEST_SPEED_SHARE = 1.0
 _STRAPPED_TURNS = 0.6
 """Turns of a strapped device are motion up to this share of the frequency: a strap lets it tilt
 more easily than shift, and at the other end of the bone a tilt shows most."""
-_HZ_PER_M_S, _HZ_PER_RAD_S = 4.0, 0.5
+_HZ_PER_M_S, _HZ_PER_RAD_S = 5.0, 0.5
 """How the frequency grows with speed and turn rate: what is quick is about to change quickly, and
 trembles unseen."""
 
