@@ -33,6 +33,7 @@ from vr_ik.body.ground import ground_clearances, set_ground
 from vr_ik.body.trunk import trunk_clearances
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.kinematics.tree import Q_INDEX
+from vr_ik.solvers import body_kernel
 from vr_ik.solvers.clearance import CLEARANCE, GROUND, OTHER_BODY, POINT_BODY
 from vr_ik.solvers.lm import LevenbergMarquardt
 from vr_ik.solvers.natural_start import (
@@ -76,6 +77,8 @@ they are strained in both arms, with reason."""
 class BodySolver(LevenbergMarquardt):
     """Levenberg-Marquardt with a second try from a natural posture."""
 
+    KERNEL = body_kernel.solve
+
     def __init__(self, model: RobotModel, tasks: Sequence[Task], **options: Any) -> None:
         """Prepare all buffers; `options` are those of `lm`."""
         joints = np.zeros((len(model.joint_names), EACH))
@@ -103,7 +106,7 @@ class BodySolver(LevenbergMarquardt):
         """Whether the last solve has left for another posture, however near its devices are."""
         return bool(self._retry[LEAPT])
 
-    def retry(self) -> Array:
+    def more(self) -> Array:
         """Return when and how to try again."""
         return self._retry
 

@@ -72,7 +72,7 @@ class KernelSolver:
         kernel: Callable[..., Any],
         settings: Sequence[float],
         work_size: int,
-        extra: tuple[Array | Ints, ...] = (),
+        extra: tuple[Any, ...] = (),
     ) -> None:
         """Set the kernel, and compile it now: nothing may cause a compilation in the loop."""
         self._kernel = kernel

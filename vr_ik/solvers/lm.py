@@ -14,9 +14,9 @@
 
 """Levenberg-Marquardt on all tasks of a tree at once, with joint limits inside the solve."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from vr_ik.config_fields import Config, from_mapping, param
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.solvers import lm_kernel, lm_state
 from vr_ik.solvers.clearance import CLEARANCE
-from vr_ik.solvers.kernel_solver import KernelSolver
+from vr_ik.solvers.kernel_solver import KernelSolver, NOTHING
 from vr_ik.types import Array, Task
 
 
@@ -62,6 +62,7 @@ class LevenbergMarquardt(KernelSolver):
     """The solver `lm`; see `lm_kernel` for the method."""
 
     Options = LmOptions
+    KERNEL: ClassVar[Callable[..., bool]] = lm_kernel.solve
 
     def __init__(self, model: RobotModel, tasks: Sequence[Task], **options: Any) -> None:
         """Prepare all buffers; `options` are the fields of `LmOptions`."""
@@ -79,12 +80,13 @@ class LevenbergMarquardt(KernelSolver):
         size = lm_state.work_size(self.tree, len(tasks), model.nq, model.nv)
         # Hinges move one by one here, those of a ball joint too.
         balls = self.ball_joints('euler')
-        self.bind(lm_kernel.solve, settings, size, (balls, self.clearances(), self.retry()))
+        own = (balls, self.clearances(), self.more())
+        self.bind(type(self).KERNEL, settings, size, own)
 
     def clearances(self) -> Array:
         """Return the points that are to stay out of other bodies, as `clearance` reads them."""
         return np.zeros((0, CLEARANCE))
 
-    def retry(self) -> Array:
-        """Return when and how to try again, as `natural_start` reads it; nothing: never."""
-        return np.zeros(0)
+    def more(self) -> Any:
+        """Return what else the kernel reads."""
+        return NOTHING

@@ -28,19 +28,6 @@ from vr_ik.solvers.box_step import bounded_step, FREE
 from vr_ik.solvers.clearance import add_clearances, clearance_cost
 from vr_ik.solvers.joint_bounds import wrap_blocked
 from vr_ik.solvers.lm_state import carve, Work
-from vr_ik.solvers.natural_start import (
-    EVERYBODY,
-    exchange_pulls,
-    GAIN,
-    is_elsewhere,
-    LEAPT,
-    NOBODY,
-    PAUSE,
-    SHORTEST,
-    strain,
-    what_is_due,
-    write_natural_start,
-)
 from vr_ik.solvers.solve_state import (
     advance,
     evaluate,
@@ -72,7 +59,7 @@ _HASTE, _ENOUGH = 4, 0.5
 
 
 @inlined_kernel
-def _evaluate(p: Problem, w: Work, q: Array) -> float:
+def evaluate_all(p: Problem, w: Work, q: Array) -> float:
     """Write poses and residuals at q and return the cost, posture and clearances included."""
     return evaluate(p, w, q) + clearance_cost(w.clearances, w.poses, w.point, w.outward)
 
@@ -139,12 +126,12 @@ def _resting_status(p: Problem, w: Work) -> float:
 
 
 @inlined_kernel
-def _descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
+def descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
     """Improve w.q until it converges, rests or runs out; return status, iterations and cost.
 
     One in haste gives up when it comes slowly nearer, too.
     """
-    cost = _evaluate(p, w, w.q)
+    cost = evaluate_all(p, w, w.q)
     if not math.isfinite(cost):
         return FAILED, 0, cost
     cost_before = cost
@@ -159,11 +146,11 @@ def _descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
             cost_before = cost
         _linearize(p, w)
         if wrap_blocked(p.joints, p.first_q, w.rhs, w.q):
-            cost = _evaluate(p, w, w.q)
+            cost = evaluate_all(p, w, w.q)
             _linearize(p, w)
         write_bounds(p, w)
         largest = _propose(p, w, factor * cost + _FLOOR)
-        cost_try = _evaluate(p, w, w.q_try)
+        cost_try = evaluate_all(p, w, w.q_try)
         resting = 0.0 <= largest <= p.settings[3]
         if largest >= 0.0 and cost_try <= cost:
             gain = cost - cost_try
@@ -174,7 +161,7 @@ def _descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
             cost = cost_try
         else:
             factor *= 8.0
-            cost = _evaluate(p, w, w.q)
+            cost = evaluate_all(p, w, w.q)
         if resting or factor > _MAX_FACTOR:
             return _resting_status(p, w), iteration + 1, cost
     met = errors_within(w.residuals, p.weights, p.settings[1], p.settings[2])
@@ -182,7 +169,7 @@ def _descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
 
 
 @inlined_kernel
-def _search(p: Problem, w: Work) -> tuple[float, int, float]:
+def search(p: Problem, w: Work) -> tuple[float, int, float]:
     """Descend, and where that ends short of the targets, again from starts ever farther away."""
     seed = 0.0
     for i in range(w.q.shape[0]):
@@ -195,7 +182,7 @@ def _search(p: Problem, w: Work) -> tuple[float, int, float]:
             share = min(1.0, _FIRST_SHARE * 2.0 ** (restart - 1))
             seed = _write_other_start(p.joints, p.first_q, share, seed, w.q_best, w.q)
         # The first try, from where the caller is, takes its time; the last one, too.
-        other_status, more, other_cost = _descend(p, w, 0 < restart < restarts)
+        other_status, more, other_cost = descend(p, w, 0 < restart < restarts)
         iterations += more
         if other_status == CONVERGED:
             return CONVERGED, iterations, other_cost
@@ -204,35 +191,8 @@ def _search(p: Problem, w: Work) -> tuple[float, int, float]:
             copy(w.q, w.q_best)
     if restarts > 0:
         copy(w.q_best, w.q)
-        cost = _evaluate(p, w, w.q)
+        cost = evaluate_all(p, w, w.q)
     return status, iterations, cost
-
-
-@inlined_kernel
-def _retried(p: Problem, w: Work, due: int, status: float) -> tuple[float, int, float]:
-    """Descend from a natural posture, too; return the better outcome, which is left in w.
-
-    Where joints were just now does not count for once, in neither of the two: it would speak
-    against any other pose.
-    """
-    retry = p.more
-    enough = (1.0 - retry[GAIN]) * strain(retry, due, p.first_q, w.q)
-    copy(w.q, w.q_best)
-    exchange_pulls(retry, p.joints)
-    _, iterations, cost_here = _descend(p, w, False)
-    if due == EVERYBODY:
-        enough = (1.0 - retry[GAIN]) * cost_here
-    copy(w.q_best, w.q)
-    write_natural_start(retry, due, p.joints, p.first_q, w.q)
-    other_status, more, other_cost = _descend(p, w, False)
-    exchange_pulls(retry, p.joints)
-    if other_cost < cost_here - enough and is_elsewhere(retry, p.first_q, w.q, w.q_best):
-        retry[LEAPT] = 1.0
-        retry[PAUSE] = retry[SHORTEST]
-        status = other_status
-    else:
-        copy(w.q_best, w.q)
-    return status, iterations + more, _evaluate(p, w, w.q)
 
 
 @kernel
@@ -264,18 +224,7 @@ def _adapted(factor: float, gain: float) -> float:
     return min(factor * 4.0, _MAX_FACTOR) if gain < 0.1 else factor
 
 
-@inlined_kernel
-def _solve(p: Problem, w: Work) -> tuple[float, int, float]:
-    """Search, and once more from a natural posture where that is due."""
-    status, iterations, cost = _search(p, w)
-    due = what_is_due(p.more, w.residuals, p.weights, p.first_q, w.q)
-    if due != NOBODY:
-        status, more, cost = _retried(p, w, due, status)
-        iterations += more
-    return status, iterations, cost
-
-
 @kernel
 def solve(*given: Any) -> bool:
-    """Solve by this method; see `solve_state.run`. `extra` are clearances, `more` the retry."""
-    return run(carve, _solve, given)
+    """Solve by this method; see `solve_state.run`. `extra` are clearances."""
+    return run(carve, search, given)

@@ -45,8 +45,6 @@ def what_is_due(retry: Array, residuals: Array, weights: Array, first_q: int, q:
     Each of them has its turn. Calls are counted; after tries that came to nothing the next one is
     later, lest what is out of reach, or strained with reason, costs twice the time.
     """
-    if retry.shape[0] == 0:
-        return NOBODY
     retry[LEAPT] = 0.0
     is_any, due = False, NOBODY
     for turn in range(1 + ARMS):

@@ -81,8 +81,8 @@ def two_bone_round(p: Problem, w: Work) -> None:
     if has_trunk_task:
         sweep(p, w, False)
     for task in range(p.task_bodies.shape[0]):
-        if p.params[task, HAS_LIMB] > 0.0 and max(p.weights[task, 0], p.weights[task, 1]) > 0.0:
-            _solve_limb(p, w, task)
+        if leads_limb(p, task):
+            solve_limb(p, w, task)
 
 
 @kernel
@@ -91,7 +91,14 @@ def _is_active(w: Work, task: int) -> bool:
 
 
 @kernel
-def _solve_limb(p: Problem, w: Work, task: int) -> None:
+def leads_limb(p: Problem, task: int) -> bool:
+    """Tell whether a task has a limb, and a weight."""
+    return p.params[task, HAS_LIMB] > 0.0 and max(p.weights[task, 0], p.weights[task, 1]) > 0.0
+
+
+@kernel
+def solve_limb(p: Problem, w: Work, task: int) -> None:
+    """Bring a task to its target by its limb alone; the elbow stays on its side."""
     body_poses(p.body_ints, p.body_floats, w.q, w.poses)
     oriented = p.weights[task, 1] > 0.0
     if oriented:

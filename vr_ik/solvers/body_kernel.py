@@ -1,0 +1,80 @@
+# Copyright 2026 The vr_ik authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Compiled solve of `body`: that of `lm`, and once more from a natural posture where it is due."""
+
+from typing import Any
+
+from vr_ik.kinematics.compiled import inlined_kernel, kernel
+from vr_ik.solvers.lm_kernel import descend, evaluate_all, search
+from vr_ik.solvers.lm_state import carve, Work
+from vr_ik.solvers.natural_start import (
+    EVERYBODY,
+    exchange_pulls,
+    GAIN,
+    is_elsewhere,
+    LEAPT,
+    NOBODY,
+    PAUSE,
+    SHORTEST,
+    strain,
+    what_is_due,
+    write_natural_start,
+)
+from vr_ik.solvers.solve_state import Problem, run
+from vr_ik.solvers.solve_values import copy
+
+
+@inlined_kernel
+def _solve(p: Problem, w: Work) -> tuple[float, int, float]:
+    """Search, and once more from a natural posture where that is due."""
+    status, iterations, cost = search(p, w)
+    due = what_is_due(p.more, w.residuals, p.weights, p.first_q, w.q)
+    if due != NOBODY:
+        status, more, cost = _retried(p, w, due, status)
+        iterations += more
+    return status, iterations, cost
+
+
+@inlined_kernel
+def _retried(p: Problem, w: Work, due: int, status: float) -> tuple[float, int, float]:
+    """Descend from a natural posture, too; return the better outcome, which is left in w.
+
+    Where joints were just now does not count for once, in neither of the two: it would speak
+    against any other pose.
+    """
+    retry = p.more
+    enough = (1.0 - retry[GAIN]) * strain(retry, due, p.first_q, w.q)
+    copy(w.q, w.q_best)
+    exchange_pulls(retry, p.joints)
+    _, iterations, cost_here = descend(p, w, False)
+    if due == EVERYBODY:
+        enough = (1.0 - retry[GAIN]) * cost_here
+    copy(w.q_best, w.q)
+    write_natural_start(retry, due, p.joints, p.first_q, w.q)
+    other_status, more, other_cost = descend(p, w, False)
+    exchange_pulls(retry, p.joints)
+    if other_cost < cost_here - enough and is_elsewhere(retry, p.first_q, w.q, w.q_best):
+        retry[LEAPT] = 1.0
+        retry[PAUSE] = retry[SHORTEST]
+        status = other_status
+    else:
+        copy(w.q_best, w.q)
+    return status, iterations + more, evaluate_all(p, w, w.q)
+
+
+@kernel
+def solve(*given: Any) -> bool:
+    """Solve by this method; see `solve_state.run`. `extra` are clearances, `more` the retry."""
+    return run(carve, _solve, given)
