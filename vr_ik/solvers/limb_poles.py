@@ -19,6 +19,8 @@ equations 15 to 17; A. Gullickson and D. Shervheim, "Avatar modeling with invers
 section 3.4, for the choice between a far and a near pole.
 """
 
+import math
+
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.solvers.chains import distance
 from vr_ik.solvers.geometric_state import Problem, VARIANT, Work
@@ -94,8 +96,11 @@ def _write_cross(axes: Array) -> None:
 
 
 @kernel
-def turn_triangle(p: Problem, w: Work, task: int) -> None:
-    """Write where elbow, wrist and axis should be: the triangle turned to goal and pole."""
+def turn_triangle(p: Problem, w: Work, task: int, swivel: float) -> None:
+    """Write where elbow, wrist and axis should be: the triangle turned to goal and pole.
+
+    From there it is turned on by the swivel [rad] about the line to the goal.
+    """
     chain, out, axes = w.chain, w.chain_out, w.followers
     _write_triangle(p, w, task)
     for row in range(3):
@@ -111,6 +116,9 @@ def turn_triangle(p: Problem, w: Work, task: int) -> None:
             axes[0, i] = (w.reference[i] - chain[S_ROW, i]) / norm
     x, y, z = unit_across(x, y, z, axes[0, 0], axes[0, 1], axes[0, 2])
     axes[1, 0], axes[1, 1], axes[1, 2] = x, y, z
+    _write_cross(axes)
+    for i in range(3):
+        axes[1, i] = math.cos(swivel) * axes[1, i] + math.sin(swivel) * axes[2, i]
     _write_cross(axes)
     for row in range(3):
         for i in range(3):

@@ -82,7 +82,7 @@ def two_bone_round(p: Problem, w: Work) -> None:
         sweep(p, w, False)
     for task in range(p.task_bodies.shape[0]):
         if leads_limb(p, task):
-            solve_limb(p, w, task)
+            solve_limb(p, w, task, 0.0, _SMALLEST_STEP)
 
 
 @kernel
@@ -97,12 +97,15 @@ def leads_limb(p: Problem, task: int) -> bool:
 
 
 @kernel
-def solve_limb(p: Problem, w: Work, task: int) -> None:
-    """Bring a task to its target by its limb alone; the elbow stays on its side."""
+def solve_limb(p: Problem, w: Work, task: int, swivel: float, least_step: float) -> None:
+    """Bring a task to its target by its limb alone, until hinges turn by less than that [rad].
+
+    The elbow is turned from its pole by the swivel [rad], about the line from shoulder to wrist.
+    """
     body_poses(p.body_ints, p.body_floats, w.q, w.poses)
     oriented = p.weights[task, 1] > 0.0
     if oriented:
-        _turn_hand(p, w, task)
+        _turn_hand(p, w, task, least_step)
     if p.weights[task, 0] > 0.0:
         _write_goal(p, w, task, oriented)
         _write_limb(p, w, task, oriented)
@@ -111,10 +114,10 @@ def solve_limb(p: Problem, w: Work, task: int) -> None:
             _bend_elbow(p, w, bend)
         body_poses(p.body_ints, p.body_floats, w.q, w.poses)
         _write_limb(p, w, task, oriented)
-        turn_triangle(p, w, task)
-        _turn_shoulder(p, w, task)
+        turn_triangle(p, w, task, swivel)
+        _turn_shoulder(p, w, task, least_step)
     if oriented:
-        _turn_hand(p, w, task)
+        _turn_hand(p, w, task, least_step)
 
 
 @kernel
@@ -207,7 +210,7 @@ def _nearest_bend(value: float, middle: float, spread: float, lower: float, uppe
 
 
 @kernel
-def _turn_shoulder(p: Problem, w: Work, task: int) -> None:
+def _turn_shoulder(p: Problem, w: Work, task: int, least_step: float) -> None:
     """Turn the shoulder's hinges so that elbow and wrist come to their places."""
     first, last = int(p.params[task, SHOULDER]), int(p.params[task, BEND])
     for _ in range(_SWEEPS):
@@ -235,7 +238,7 @@ def _turn_shoulder(p: Problem, w: Work, task: int) -> None:
             step = turn_joint(p, w, body, sine, cosine, math.inf)
             _carry_points(w, pose, step)
             largest = max(largest, abs(step))
-        if largest < _SMALLEST_STEP:
+        if largest < least_step:
             break
     body_poses(p.body_ints, p.body_floats, w.q, w.poses)
 
@@ -255,7 +258,7 @@ def _carry_points(w: Work, pose: Array, step: float) -> None:
 
 
 @kernel
-def _turn_hand(p: Problem, w: Work, task: int) -> None:
+def _turn_hand(p: Problem, w: Work, task: int, least_step: float) -> None:
     """Turn the hinges beyond the elbow's so that the hand takes its orientation."""
     for other in range(p.task_bodies.shape[0]):
         for i in range(2):
@@ -270,7 +273,7 @@ def _turn_hand(p: Problem, w: Work, task: int) -> None:
                 place_body(p, w, body)
                 if is_own(p, body):
                     largest = max(largest, abs(visit_joint(p, w, body, math.inf)))
-        if largest < _SMALLEST_STEP:
+        if largest < least_step:
             break
 
 
