@@ -46,6 +46,17 @@ def solver(kind):
     return made, mounts
 
 
+def targets_at(model, mounts, q):
+    return np.array([model.link_pose(q, m.link) @ m.pose_link_from_device for m in mounts])
+
+
+def begun(body, mounts):
+    """Return the solver after its first solve, which alone looks for limbs anew."""
+    q = body.model.neutral()
+    body.solve(q, targets_at(body.model, mounts, q))
+    return body
+
+
 def contorted(model):
     """A pose with the right arm wound to its limits."""
     q = model.neutral()
@@ -64,9 +75,9 @@ def test_a_wound_up_arm_comes_free():
     for side in 'lr':
         wanted[7 + model.joint_index(f'{side}_elbow_flexion')] = 1.9
         wanted[7 + model.joint_index(f'{side}_shoulder_flexion')] = 0.6
-    targets = np.array([model.link_pose(wanted, m.link) @ m.pose_link_from_device for m in mounts])
+    targets = targets_at(model, mounts, wanted)
     ends = []
-    for each in (body, plain):
+    for each in (begun(body, mounts), plain):
         q = contorted(model)
         for _ in range(25):
             result = each.solve(q, targets)
@@ -93,11 +104,9 @@ def led_from_a_twist(sides, calls, reach_m=0.0):
     """
     body, mounts = solver(BodySolver)
     model = body.model
-    pull = PosturePull(body, 2e-5, 'natural')
+    pull = PosturePull(begun(body, mounts), 2e-5, 'natural')
     natural = bent_arms(model, 'lr')
-    targets = np.array(
-        [model.link_pose(natural, m.link) @ m.pose_link_from_device for m in mounts]
-    )
+    targets = targets_at(model, mounts, natural)
     targets[SIX.index('l_controller'), 1, 3] += reach_m
     q = natural.copy()
     for side in sides:
@@ -143,7 +152,7 @@ def test_an_arm_is_tried_alone_and_seldom_where_it_is_strained_with_reason():
     natural = q[7:].copy()
     natural[model.joint_index('r_wrist_flexion')] -= 0.2
     body.set_natural(natural, np.full(len(natural), 1e-3), 1e-5)
-    targets = np.array([model.link_pose(q, m.link) @ m.pose_link_from_device for m in mounts])
+    targets = targets_at(model, mounts, q)
     pull.from_pose(q, 1.0 / 90.0)
     before = body.posture.copy(), body.posture_weights.copy(), body._retry[NUMBERS:].copy()
     for _ in range(200):
@@ -167,9 +176,7 @@ def test_a_good_pose_is_what_lm_finds():
     body, mounts = solver(BodySolver)
     plain, _ = solver(LevenbergMarquardt)
     q = plain.model.neutral()
-    targets = np.array(
-        [plain.model.link_pose(q, m.link) @ m.pose_link_from_device for m in mounts]
-    )
+    targets = targets_at(plain.model, mounts, q)
     assert (body.solve(q, targets).q == plain.solve(q, targets).q).all()
 
 

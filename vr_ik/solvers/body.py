@@ -13,15 +13,22 @@
 # limitations under the License.
 
 
-"""The solver `body`: whole-body refinement that finds its way out of contorted poses.
+"""The solver `body`: analytic start, then whole-body refinement that leaves contorted poses.
+
+The first solve, where nothing is known of the body and devices are far from where q_start has
+them, brings root and trunk to their tasks and then every arm and leg to its own by two bones, with
+the elbow where it costs least. Descent from anywhere else may end in a limb twisted against its
+limits.
 
 Frame after frame, `lm` starts where the last frame ended. That keeps motion smooth, and it keeps
 an arm twisted that was led around its own limits: when a device comes back from behind the body,
-or after a jump. A pose far off its devices is therefore tried again from a natural posture, and so
-is an arm that is bent much farther than people bend theirs, though its hand is met. They are left
-for what is clearly better. Elbows and forearms are kept out of the trunk, and feet that no device
-tells of out of the ground. All of it is one compiled call. How the other pose is shown is not this
-solver's business: the pipeline eases it in.
+or after a jump. A pose far off its devices is therefore tried again from a natural posture with
+limbs led to their devices in the same way, and so is an arm that is bent much farther than people
+bend theirs, though its hand is met. They are left for what is clearly better.
+
+Elbows and forearms are kept out of the trunk, and feet that no device tells of out of the ground.
+All of it is one compiled call. How another pose is shown is not this solver's business: the
+pipeline eases it in.
 """
 
 from collections.abc import Container, Sequence
@@ -32,14 +39,17 @@ import numpy as np
 from vr_ik.body.ground import ground_clearances, set_ground
 from vr_ik.body.trunk import trunk_clearances
 from vr_ik.kinematics.model import RobotModel
-from vr_ik.kinematics.tree import Q_INDEX
-from vr_ik.solvers import body_kernel
+from vr_ik.kinematics.tree import Ints, Q_INDEX
+from vr_ik.solvers import body_kernel, geometric_state
 from vr_ik.solvers.clearance import CLEARANCE, GROUND, OTHER_BODY, POINT_BODY
+from vr_ik.solvers.joint_points import joint_points
+from vr_ik.solvers.limbs import find_limbs, POLE_KEEP
 from vr_ik.solvers.lm import LevenbergMarquardt
 from vr_ik.solvers.natural_start import (
     APART,
     ARM,
     BENT,
+    COLD,
     EACH,
     FAR,
     GAIN,
@@ -75,7 +85,7 @@ they are strained in both arms, with reason."""
 
 
 class BodySolver(LevenbergMarquardt):
-    """Levenberg-Marquardt with a second try from a natural posture."""
+    """Levenberg-Marquardt with an analytic start, and a second try from a natural posture."""
 
     KERNEL = body_kernel.solve
 
@@ -97,18 +107,22 @@ class BodySolver(LevenbergMarquardt):
         self._retry[STRAIN] = usual_strain
 
     def reset(self) -> None:
-        """Forget when the last try was, and which."""
+        """Forget when the last try was, and which; look for limbs anew in the next solve."""
         self._retry[:FAR] = 0.0
-        self._retry[PAUSE] = _EVERY
+        self._retry[[PAUSE, COLD]] = _EVERY, 1.0
 
     @property
     def has_leapt(self) -> bool:
         """Whether the last solve has left for another posture, however near its devices are."""
         return bool(self._retry[LEAPT])
 
-    def more(self) -> Array:
-        """Return when and how to try again."""
-        return self._retry
+    def more(self) -> tuple[Array | Ints, ...]:
+        """Return when and how to try again, and what the analytic start takes besides."""
+        points = joint_points(self.tree, self.task_bodies)
+        limbs = find_limbs(self.tree, points, self.task_bodies, self.model.neutral())
+        settings = np.full(geometric_state.VARIANT + 1, POLE_KEEP, np.float64)
+        size = geometric_state.work_size(self.tree, len(self.task_bodies), self.model.nq)
+        return self._retry, *points, limbs, settings, np.zeros(size)
 
     def clearances(self) -> Array:
         """Return the points of arms that stay out of the trunk, of feet that do of the ground."""

@@ -12,18 +12,24 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Compiled solve of `body`: that of `lm`, and once more from a natural posture where it is due."""
+"""Compiled solve of `body`: analytic start, whole-body refinement, a second try where it is due.
+
+The start is for the first solve alone; all others begin where the caller is.
+"""
 
 from typing import Any
 
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
+from vr_ik.solvers.limb_start import BUFFER, hide_limbs, LIMBS, place_limbs, RETRY
 from vr_ik.solvers.lm_kernel import descend, evaluate_all, search
 from vr_ik.solvers.lm_state import carve, Work
 from vr_ik.solvers.natural_start import (
+    COLD,
     EVERYBODY,
     exchange_pulls,
     GAIN,
     is_elsewhere,
+    is_far,
     LEAPT,
     NOBODY,
     PAUSE,
@@ -33,18 +39,47 @@ from vr_ik.solvers.natural_start import (
     write_natural_start,
 )
 from vr_ik.solvers.solve_state import Problem, run
-from vr_ik.solvers.solve_values import copy
+from vr_ik.solvers.solve_values import copy, take
 
 
 @inlined_kernel
 def _solve(p: Problem, w: Work) -> tuple[float, int, float]:
-    """Search, and once more from a natural posture where that is due."""
+    """Search, at first from limbs at their tasks, and again from a natural posture where due."""
+    retry = p.more[RETRY]
+    first = 0
+    if retry[COLD] > 0.0:
+        first = _begin(p, w)
+        retry[COLD] = 0.0
     status, iterations, cost = search(p, w)
-    due = what_is_due(p.more, w.residuals, p.weights, p.first_q, w.q)
+    due = what_is_due(retry, w.residuals, p.weights, p.first_q, w.q)
     if due != NOBODY:
         status, more, cost = _retried(p, w, due, status)
         iterations += more
-    return status, iterations, cost
+    return status, first + iterations, cost
+
+
+@kernel
+def _descended(p: Problem, w: Work) -> tuple[float, int, float]:
+    """Descend, in code that is compiled once for all that is not done in every frame."""
+    return descend(p, w, False)
+
+
+@inlined_kernel
+def _begin(p: Problem, w: Work) -> int:
+    """Bring root and trunk to their tasks, then each limb to its own; return the iterations.
+
+    Where devices are near already there is nothing to look for.
+    """
+    iterations = 0
+    evaluate_all(p, w, w.q)
+    if is_far(p.more[RETRY], w.residuals, p.weights):
+        hidden = take(p.more[BUFFER], 0, p.weights.shape[0], 2)
+        if hide_limbs(p.more[LIMBS], p.weights, hidden):
+            _, iterations, _ = _descended(p, w)
+        for task in range(p.weights.shape[0]):
+            copy(hidden[task], p.weights[task])
+        place_limbs(p, w, EVERYBODY)
+    return iterations
 
 
 @inlined_kernel
@@ -54,16 +89,17 @@ def _retried(p: Problem, w: Work, due: int, status: float) -> tuple[float, int, 
     Where joints were just now does not count for once, in neither of the two: it would speak
     against any other pose.
     """
-    retry = p.more
+    retry = p.more[RETRY]
     enough = (1.0 - retry[GAIN]) * strain(retry, due, p.first_q, w.q)
     copy(w.q, w.q_best)
     exchange_pulls(retry, p.joints)
-    _, iterations, cost_here = descend(p, w, False)
+    _, iterations, cost_here = _descended(p, w)
     if due == EVERYBODY:
         enough = (1.0 - retry[GAIN]) * cost_here
     copy(w.q_best, w.q)
     write_natural_start(retry, due, p.joints, p.first_q, w.q)
-    other_status, more, other_cost = descend(p, w, False)
+    place_limbs(p, w, due)
+    other_status, more, other_cost = _descended(p, w)
     exchange_pulls(retry, p.joints)
     if other_cost < cost_here - enough and is_elsewhere(retry, p.first_q, w.q, w.q_best):
         retry[LEAPT] = 1.0
@@ -76,5 +112,8 @@ def _retried(p: Problem, w: Work, due: int, status: float) -> tuple[float, int, 
 
 @kernel
 def solve(*given: Any) -> bool:
-    """Solve by this method; see `solve_state.run`. `extra` are clearances, `more` the retry."""
+    """Solve by this method; see `solve_state.run`.
+
+    `extra` are clearances, `more` is what `BodySolver.more` returns.
+    """
     return run(carve, _solve, given)

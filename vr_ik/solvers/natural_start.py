@@ -25,9 +25,10 @@ import math
 from vr_ik.kinematics.compiled import kernel
 from vr_ik.types import Array
 
-WAIT, PAUSE, LAST, LEAPT, TRIED = range(5)
+WAIT, PAUSE, LAST, LEAPT, COLD, TRIED = range(6)
 """What the kernel notes: calls until the next try, and from that one to the next; what was tried
-last; whether that was taken; how often each has been tried."""
+last; whether that was taken; whether nothing is known yet of where limbs are; how often each has
+been tried."""
 ARMS = 2
 FAR, LEAST, SHORTEST, LONGEST, GAIN, STRAIN, APART, NUMBERS = range(TRIED + 1 + ARMS, TRIED + 11)
 """What is set; see `solvers.body`."""
@@ -50,7 +51,7 @@ def what_is_due(retry: Array, residuals: Array, weights: Array, first_q: int, q:
     for turn in range(1 + ARMS):
         candidate = (int(retry[LAST]) + 2 + turn) % (1 + ARMS) - 1
         if candidate == EVERYBODY:
-            is_candidate = _is_far(retry, residuals, weights)
+            is_candidate = is_far(retry, residuals, weights)
         else:
             is_candidate = strain(retry, candidate, first_q, q) > retry[STRAIN]
         if is_candidate and not is_any:
@@ -68,7 +69,7 @@ def what_is_due(retry: Array, residuals: Array, weights: Array, first_q: int, q:
 
 
 @kernel
-def _is_far(retry: Array, residuals: Array, weights: Array) -> bool:
+def is_far(retry: Array, residuals: Array, weights: Array) -> bool:
     """Tell whether a device is far off; tasks of little weight are guesses and say nothing."""
     for task in range(residuals.shape[0]):
         r = residuals[task]

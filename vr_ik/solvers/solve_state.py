@@ -62,7 +62,7 @@ class Problem(NamedTuple):
     """(n, 4): the bodies of each ball joint, and whether it moves along the exponential map."""
     extra: Any
     more: Any
-    """Two arrays that the method alone reads."""
+    """What the method alone reads: two arrays, or a tuple of them."""
     reach: Array
     first_q: int
     """Where the joints begin in q: 7 with a floating root, else 0."""
