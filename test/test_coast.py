@@ -64,6 +64,12 @@ def test_what_rests_stays_where_it_is():
     assert np.array_equal(bridged([at(0.3, 0.4)] * 20, 30), [at(0.3, 0.4)] * 30)
 
 
+def test_one_that_trembles_stays_nearly_where_it_is():
+    rng = np.random.default_rng(2)
+    ends = [bridged([at(x) for x in rng.normal(0.0, 1e-3, 20)], 30)[-1, 0, 3] for _ in range(50)]
+    assert np.std(ends) < 0.006
+
+
 def test_it_comes_to_rest_and_never_turns_back():
     found = bridged([at(i / RATE_HZ, 2.0 * i / RATE_HZ) for i in range(20)], 90)
     for way in (found[:, 0, 3], yaws(found)):

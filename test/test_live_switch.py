@@ -76,6 +76,7 @@ def test_another_solver_goes_on_at_the_speed_of_a_body(solver):
         {'orientation_weight': 0.6},
         {'device_weights': 'waist=0.5, l_foot=2'},
         {'smoothing_hz': 0.0},
+        {'vibration_hz': 0.0},
         {'publish_link_tf': True},
     ],
     ids=lambda changes: next(iter(changes)),

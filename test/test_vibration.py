@@ -24,6 +24,8 @@ from vr_ik.filters.vibration import VibrationFilter
 from vr_ik.math.rotations import log_rotation, rotation_from_rpy
 
 HZ = 10.0
+TURN = 3.0
+"""How many radians devices turn while they go a metre."""
 SEEN = np.ones(1)
 
 
@@ -35,17 +37,17 @@ def pose_at(position, yaw=0.0):
 
 
 def filtered(motion, rate_hz, strapped=True, seconds=3.0):
-    """Return what is left of a motion x(t), as place along x and as yaw, and the motion itself."""
+    """Return what is left of a motion x(t) [m] and of a turn by TURN x(t), and x(t) itself."""
     smoother = VibrationFilter([strapped], HZ)
     true, places, yaws = [], [], []
     for i in range(int(seconds * rate_hz)):
         x = motion(i / rate_hz)
-        poses = pose_at((x, 0.0, 0.0), math.remainder(x, 2.0 * math.pi))
+        poses = pose_at((x, 0.0, 0.0), math.remainder(TURN * x, math.tau))
         smoother.smooth(0.0 if i == 0 else 1.0 / rate_hz, SEEN, poses)
-        behind = log_rotation(poses[0, :3, :3].T @ rotation_from_rpy(0.0, 0.0, x))[2]
+        behind = log_rotation(poses[0, :3, :3].T @ rotation_from_rpy(0.0, 0.0, TURN * x))[2]
         true.append(x)
         places.append(poses[0, 0, 3])
-        yaws.append(x - behind)
+        yaws.append(x - behind / TURN)
     return np.array(places), np.array(yaws), np.array(true)
 
 
@@ -66,14 +68,17 @@ def test_under_a_steady_acceleration_it_is_off_by_no_more_than_said(rate_hz, str
         off, bound = (true - found)[10:], acceleration / (2.0 * math.pi * hz) ** 2
         assert off.min() > 0.0
         assert off.max() <= bound
+        if rate_hz == 250.0:
+            assert off.max() > 0.8 * bound
 
 
 def test_what_is_quick_is_followed_more_closely():
-    acceleration = 5.0
+    acceleration = 1.0
     places, yaws, true = filtered(lambda t: 0.5 * acceleration * t * t, 250.0)
-    for found in (places, yaws):
-        off = true - found
-        assert off[-1] < 0.5 * off[50]
+    speed = acceleration * 3.0
+    for found, hz in ((places, HZ + 5.0 * speed), (yaws, 0.6 * HZ + 0.5 * TURN * speed)):
+        bound = acceleration / (2.0 * math.pi * hz) ** 2
+        assert 0.5 * bound < (true - found)[-1] < 1.1 * bound
 
 
 @pytest.mark.parametrize('shake_hz', [25.0, 40.0])
@@ -129,20 +134,21 @@ def test_a_device_that_comes_back_is_taken_as_it_is():
     assert np.allclose(still, pose_at((1.0, 2.0, 3.0), 1.0), atol=1e-12)
 
 
-def test_after_a_reset_nothing_is_remembered():
+def test_the_first_poses_are_taken_as_they_are_whatever_was_before():
     smoother = VibrationFilter([True], HZ)
     for i in range(20):
         smoother.smooth(0.01, SEEN, pose_at((0.02 * i, 0.0, 0.0)))
-    smoother.reset()
     elsewhere = pose_at((5.0, 0.0, 0.0), 2.0)
-    smoother.smooth(0.01, SEEN, elsewhere)
+    smoother.smooth(0.0, SEEN, elsewhere)
     assert np.array_equal(elsewhere, pose_at((5.0, 0.0, 0.0), 2.0))
 
 
 def test_another_filter_goes_on_where_one_of_its_kind_is():
     first, second = VibrationFilter([True, True], HZ), VibrationFilter([True], HZ)
     moving = [
-        np.concatenate((pose_at((0.0, 0.02 * i, 0.0)), pose_at((0.03 * i, 0.0, 0.0))))
+        np.concatenate(
+            (pose_at((0.0, 0.02 * i, 0.0)), pose_at((0.003 * i * i, 0.0, 0.0), 0.01 * i * i))
+        )
         for i in range(20)
     ]
     for poses in moving[:-1]:

@@ -254,8 +254,8 @@ class SolverConfig(Config):
     )
     vibration_hz: float = param(
         10.0,
-        'Devices move with the body up to about this frequency, quick ones up to more; quicker '
-        'shaking is kept out. 0: no filter.',
+        'Frequency of the filter on device poses that keeps vibration out: motion up to it '
+        'passes, quick motion up to more; half is left of what shakes at twice it. 0: no filter.',
         'Hz',
         minimum=0.0,
         maximum=100.0,

@@ -126,8 +126,6 @@ class Pipeline:
     def reset(self) -> None:
         """Forget the past: the next frame is solved from a standing start."""
         self._cleaner.reset()
-        for smoother in self._smoothers:
-            smoother.reset()
         self._stand_ins.reset()
         self._easing.reset()
         if isinstance(self._solver, RememberingSolver):

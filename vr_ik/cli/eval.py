@@ -45,7 +45,7 @@ def eval_(
         bool, typer.Option(help='Refine the calibration on the motion before solving it.')
     ] = True,
     smooth: Annotated[
-        bool, typer.Option(help='Smooth the devices (one-euro filter), as in live use.')
+        bool, typer.Option(help='Smooth the devices (both filters), as in live use.')
     ] = True,
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write all figures to a file.')

@@ -29,6 +29,8 @@ NEVER = -(2**62)
 # A device may move this far between frames whatever their distance in time: noise and jitter.
 _SLACK_M = 0.05
 _SLACK_RAD = math.radians(15.0)
+# Farther away from the origin there is no device; what is beyond the range of floats is worse.
+_FARTHEST_M = 1e6
 # How fast a device gains speed in the hand of a quick person [m/s^2, rad/s^2].
 _ACCELERATION = 200.0
 _TURN_ACCELERATION = 1500.0
@@ -49,12 +51,13 @@ class Memory(NamedTuple):
 
 
 @inlined_kernel
-def _is_finite(pose: Array) -> bool:
-    finite = True
+def _is_possible_at_all(pose: Array) -> bool:
+    """Tell whether a pose has numbers, and is on this earth."""
+    possible = True
     for r in range(4):
         for c in range(4):
-            finite = finite and math.isfinite(pose[r, c])
-    return finite
+            possible = possible and abs(pose[r, c]) < _FARTHEST_M
+    return possible
 
 
 @inlined_kernel
@@ -95,7 +98,6 @@ def _take(memory: Memory, i: int, pose: Array, now_ns: int, limits: Array) -> in
     """Believe a pose or refuse it; return how many were refused."""
     if memory.stamps_ns[i] == NEVER:
         # It may be in the middle of a quick motion: any speed that is possible at all.
-        forget_way(memory.ways[i])
         _believe(memory, i, pose, now_ns, math.inf, math.inf)
         return 0
     seconds = max(now_ns - memory.stamps_ns[i], 0) * 1e-9
@@ -158,11 +160,11 @@ def clean(
     memory = Memory(poses, stamps_ns, speeds, ways, jump_poses, jump_stamps_ns)
     refused = 0
     for k in range(rows.shape[0]):
-        if rows[k] >= 0 and _is_finite(seen[k]):
+        if rows[k] >= 0 and _is_possible_at_all(seen[k]):
             refused += _take(memory, rows[k], seen[k], now_ns, limits)
     for i in range(stamps_ns.shape[0]):
         copy_pose(poses[i], targets[i])
         confidence[i] = _confidence(stamps_ns[i], now_ns, limits[3])
-        if confidence[i] < 1.0 and stamps_ns[i] != NEVER:
+        if confidence[i] < 1.0:
             go_on(ways[i], (now_ns - stamps_ns[i]) * 1e-9, targets[i])
     return refused

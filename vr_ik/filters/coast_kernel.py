@@ -19,7 +19,7 @@ Most losses are short, and a hand does not stop because nobody looks.
 
 import math
 
-from vr_ik.filters.pose_kernels import turn, turn_by
+from vr_ik.filters.pose_kernels import size, turn, turn_by
 from vr_ik.kinematics.compiled import inlined_kernel
 from vr_ik.types import Array
 
@@ -27,13 +27,13 @@ WAY = 6
 """Numbers of a device's way: linear [m/s] and angular [rad/s] velocity, in the world's axes."""
 
 _FADES_IN_S = 0.12
-"""Time in which a speed falls to a third."""
+"""Time in which a speed falls to 1 / e; a shorter one where it would lead too far."""
 _MEAN_OVER_S = 0.02
 """Speeds are means over about this time: differences of trembling poses say little."""
 _KNOWN_FOR_S = 0.05
 """Who was seen last a longer time ago may have gone anywhere in between."""
 _FARTHEST_M, _FARTHEST_RAD = 0.25, 1.0
-"""How far a device goes on at most: what was quick before it was lost may have been a fault."""
+"""How far a device goes on at most; what was quick before it was lost may have been a fault."""
 
 
 @inlined_kernel
@@ -57,15 +57,21 @@ def note_way(before: Array, after: Array, seconds: float, way: Array) -> None:
 
 
 @inlined_kernel
+def _run(speed: float, farthest: float, seconds: float) -> float:
+    """Return in how many seconds at full speed a device gets as far as at one that fades."""
+    fades_in_s = _FADES_IN_S
+    if speed * fades_in_s > farthest:
+        fades_in_s = farthest / speed
+    return fades_in_s * (1.0 - math.exp(-seconds / fades_in_s))
+
+
+@inlined_kernel
 def go_on(way: Array, seconds: float, pose: Array) -> None:
     """Move a pose to where it probably is, so many seconds after it was seen."""
-    speed = math.sqrt(way[0] ** 2 + way[1] ** 2 + way[2] ** 2)
-    rate = math.sqrt(way[3] ** 2 + way[4] ** 2 + way[5] ** 2)
-    run = _FADES_IN_S * (1.0 - math.exp(-seconds / _FADES_IN_S))
-    if speed > 0.0:
-        distance = min(speed * run, _FARTHEST_M)
-        for k in range(3):
-            pose[k, 3] += way[k] / speed * distance
+    run = _run(size(way[0], way[1], way[2]), _FARTHEST_M, seconds)
+    for k in range(3):
+        pose[k, 3] += way[k] * run
+    rate = size(way[3], way[4], way[5])
     if rate > 0.0:
         axis = (way[3] / rate, way[4] / rate, way[5] / rate)
-        turn_by(pose, axis, min(rate * run, _FARTHEST_RAD))
+        turn_by(pose, axis, rate * _run(rate, _FARTHEST_RAD, seconds))

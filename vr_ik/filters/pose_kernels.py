@@ -21,6 +21,12 @@ from vr_ik.types import Array
 
 
 @inlined_kernel
+def size(x: float, y: float, z: float) -> float:
+    """Return the length of a vector."""
+    return math.sqrt(x * x + y * y + z * z)
+
+
+@inlined_kernel
 def copy_pose(pose: Array, into: Array) -> None:
     """Write a pose (4, 4) elsewhere."""
     for r in range(4):

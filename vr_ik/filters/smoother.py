@@ -26,17 +26,16 @@ class Smoother(ABC):
     """Smooths the poses of a fixed number of devices, in place."""
 
     def __init__(self, devices: int, speeds: int) -> None:
-        """Take the number of rows that `smooth` gets, and how many speeds each of them has."""
+        """Take the number of rows that `smooth` gets, and how many speeds each of them has.
+
+        What `smooth` reads besides must have been set: it is called once, to be compiled.
+        """
         self._poses = np.tile(np.eye(4), (devices, 1, 1))
         """As they left the filter last."""
         self._speeds = np.zeros((devices, speeds))
         self._known = np.zeros(devices, np.int64)
         """0 for devices of which nothing is known."""
-        self.smooth(0.01, np.zeros(devices), self._poses.copy())  # compiled before it is needed
-
-    def reset(self) -> None:
-        """Forget the past."""
-        self._known[:] = 0
+        self.smooth(0.01, np.zeros(devices), self._poses.copy())
 
     def take_over(
         self, before: 'Smoother', rows: Sequence[int], rows_before: Sequence[int]
@@ -49,4 +48,7 @@ class Smoother(ABC):
 
     @abstractmethod
     def smooth(self, seconds: float, confidence: Array, poses: Array) -> None:
-        """Smooth poses (n, 4, 4), so many seconds after the last; unknown devices are let go."""
+        """Smooth poses (n, 4, 4), so many seconds after the last; unknown devices are let go.
+
+        0 seconds: these are the first, and what was before does not count.
+        """
