@@ -278,8 +278,9 @@ class Pipeline:
     def _standing_start(self) -> Array:
         """Return a pose for the first frame, which no frame before it has brought near.
 
-        From several postures the solver finds its way to the arms' true bend at least once; then
-        the pelvis is known, and with it where feet may be.
+        From several postures the solver finds its way to the arms' true bend at least once, from
+        the first of them analytically, where it can; then the pelvis is known, and with it where
+        feet may be.
         """
         self._stand_in(0.0, None, False)
         row = int(np.argmax(self.confidence > 0.0))

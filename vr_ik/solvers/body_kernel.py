@@ -48,8 +48,11 @@ def _solve(p: Problem, w: Work) -> tuple[float, int, float]:
     retry = p.more[RETRY]
     first = 0
     if retry[COLD] > 0.0:
-        first = _begin(p, w)
         retry[COLD] = 0.0
+        evaluate_all(p, w, w.q)
+        # Where devices are near already there is nothing to look for.
+        if is_far(retry, w.residuals, p.weights):
+            first = _lead_limbs(p, w, EVERYBODY)
     status, iterations, cost = search(p, w)
     due = what_is_due(retry, w.residuals, p.weights, p.first_q, w.q)
     if due != NOBODY:
@@ -64,21 +67,20 @@ def _descended(p: Problem, w: Work) -> tuple[float, int, float]:
     return descend(p, w, False)
 
 
-@inlined_kernel
-def _begin(p: Problem, w: Work) -> int:
-    """Bring root and trunk to their tasks, then each limb to its own; return the iterations.
+@kernel
+def _lead_limbs(p: Problem, w: Work, due: int) -> int:
+    """Bring the limbs that are due to their tasks; return the iterations.
 
-    Where devices are near already there is nothing to look for.
+    Where all are due, root and trunk come first.
     """
     iterations = 0
-    evaluate_all(p, w, w.q)
-    if is_far(p.more[RETRY], w.residuals, p.weights):
+    if due == EVERYBODY:
         hidden = take(p.more[BUFFER], 0, p.weights.shape[0], 2)
         if hide_limbs(p.more[LIMBS], p.weights, hidden):
             _, iterations, _ = _descended(p, w)
         for task in range(p.weights.shape[0]):
             copy(hidden[task], p.weights[task])
-        place_limbs(p, w, EVERYBODY)
+    place_limbs(p, w, due)
     return iterations
 
 
@@ -98,7 +100,7 @@ def _retried(p: Problem, w: Work, due: int, status: float) -> tuple[float, int, 
         enough = (1.0 - retry[GAIN]) * cost_here
     copy(w.q_best, w.q)
     write_natural_start(retry, due, p.joints, p.first_q, w.q)
-    place_limbs(p, w, due)
+    iterations += _lead_limbs(p, w, due)
     other_status, more, other_cost = _descended(p, w)
     exchange_pulls(retry, p.joints)
     if other_cost < cost_here - enough and is_elsewhere(retry, p.first_q, w.q, w.q_best):
