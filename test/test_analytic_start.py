@@ -128,7 +128,7 @@ def test_limbs_that_are_anywhere_are_found_in_the_first_solve(model):
             assert (result.q[7:] >= model.lower).all() and (result.q[7:] <= model.upper).all()
         met.append(sum(result.position_errors.max() < 0.01 for result in results))
         iterations.append(sum(result.iterations for result in results))
-    assert met[0] == 60 and met[1] < 57
+    assert met[0] == 60 > met[1]
     assert iterations[0] < 0.8 * iterations[1]
 
 
@@ -148,7 +148,7 @@ def test_limbs_of_a_robot_are_found_too():
         body.reset()
         for i, made in enumerate((body, plain)):
             met[i] += made.solve(model.neutral(), targets).position_errors.max() < 0.01
-    assert met[0] >= 33 and met[1] <= 25
+    assert met[0] >= 33 and met[0] > met[1] + 5
 
 
 def test_only_the_first_solve_looks_for_limbs(model):
@@ -163,11 +163,12 @@ def test_only_the_first_solve_looks_for_limbs(model):
     assert same_bits(first, made.solve(start, targets))
 
 
-def test_a_solve_that_fails_leaves_the_start_to_the_next(model):
+@pytest.mark.parametrize('bad', [np.nan, np.inf, 1e200])
+def test_a_solve_that_fails_leaves_the_start_to_the_next(model, bad):
     start = standing(model)
     targets = device_poses(model, anywhere(model, np.random.default_rng(3)))
     made, other = solver(model), solver(model)
-    assert made.solve(start, np.full_like(targets, np.nan)).status is Status.FAILED
+    assert made.solve(start, np.full_like(targets, bad)).status is Status.FAILED
     assert same_bits(made.solve(start, targets), other.solve(start, targets))
 
 
@@ -257,3 +258,19 @@ def test_limbs_that_are_lost_are_found_by_a_second_try(model, seed):
         result = made.solve(q, targets)
         q = result.q
     assert result.position_errors.max() < 0.01
+
+
+@pytest.mark.parametrize(
+    'roles', [('l_controller', 'r_controller'), ('l_foot', 'r_foot'), ('r_controller',)]
+)
+def test_where_limbs_alone_have_tasks_they_bring_the_body_along(model, roles):
+    """From metres away: limbs that are led first would stretch, and pull the body crooked."""
+    made, start = solver(model), standing(model)
+    made.weights[[role not in roles for role in SIX]] = 0.0
+    costs = np.zeros((40, 2))
+    for seed in range(40):
+        targets = device_poses(model, anywhere(model, np.random.default_rng(seed)))
+        for i in range(2):
+            made.reset()
+            costs[seed, i] = (made if i == 0 else begun(made)).solve(start, targets).cost
+    assert (costs[:, 0] < 1.05 * costs[:, 1] + 1e-6).all()

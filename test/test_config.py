@@ -314,3 +314,10 @@ def test_the_files_of_the_package_are_valid(path: Path, node_name: str, cls: typ
     """Every file in config/ can be given to every node, in the namespaces that it has."""
     for namespace in namespaces(path, (node_name,)):
         load_config(cls, path, node_name, namespace)
+
+
+@pytest.mark.parametrize('hz', [1e-6, 0.5, 2.9])
+def test_vibration_is_not_as_slow_as_motion(hz):
+    with pytest.raises(VrIkError, match='vibration_hz.*0, or 3 to 100 Hz'):
+        SolverConfig(vibration_hz=hz)
+    assert SolverConfig(vibration_hz=3.0) != SolverConfig(vibration_hz=0.0)

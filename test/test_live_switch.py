@@ -106,6 +106,21 @@ def test_an_exchange_that_changes_nothing_is_not_seen_at_all(seen_before, seen_a
         np.testing.assert_allclose(new.q, kept.q, atol=1e-9)
 
 
+@pytest.mark.parametrize('way_m', [-1.2, 0.8])
+def test_an_exchange_that_changes_nothing_is_not_seen_while_a_device_is_out_of_reach(way_m):
+    """What has been tried, and when, goes along: nothing is looked for anew."""
+    pipelines = [Pipeline(SolverConfig()), Pipeline(SolverConfig())]
+    for tick in range(1, BEFORE + 40):
+        given = frame(tick, SIMULATED_ROLES)
+        given.poses[SIMULATED_ROLES.index('l_controller'), 0, 3] += way_m
+        if tick == BEFORE:
+            pipelines[1] = exchanged(pipelines[1], {})
+        kept, new = (pipeline.process(given) for pipeline in pipelines)
+        np.testing.assert_allclose(new.q, kept.q, atol=1e-9)
+        if tick >= BEFORE - 5:
+            assert kept.position_errors['l_controller'] > 0.03
+
+
 def test_a_glitch_right_after_an_exchange_is_still_one():
     pipeline = Pipeline(SolverConfig())
     for tick in range(1, BEFORE):

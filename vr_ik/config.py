@@ -187,6 +187,9 @@ class TrackerConfig(Config):
                 raise bad_value('aliases', self.aliases, valid)
 
 
+_LEAST_VIBRATION_HZ = 3.0
+
+
 @dataclass(frozen=True)
 class SolverConfig(Config):
     """Parameters of the solver node."""
@@ -254,8 +257,8 @@ class SolverConfig(Config):
     )
     vibration_hz: float = param(
         10.0,
-        'Frequency of the filter on device poses that keeps vibration out: motion up to it '
-        'passes, quick motion up to more; half is left of what shakes at twice it. 0: no filter.',
+        'Frequency of the filter on device poses that keeps vibration out, 3 or more: half is '
+        'left of what shakes at twice it. Lower is calmer, and off in quick motion. 0: no filter.',
         'Hz',
         minimum=0.0,
         maximum=100.0,
@@ -327,6 +330,9 @@ class SolverConfig(Config):
         _check_frames(
             self.world_frame, frame_prefix=self.frame_prefix, body_prefix=self.body_prefix
         )
+        if 0.0 < self.vibration_hz < _LEAST_VIBRATION_HZ:
+            valid = f'it must be 0, or {_LEAST_VIBRATION_HZ:g} to 100 Hz; less is motion'
+            raise bad_value('vibration_hz', self.vibration_hz, valid)
         shortest_m, longest_m = (r * self.user_height_m for r in ARM_SPAN_TO_HEIGHT_RANGE)
         if self.arm_span_m and not shortest_m <= self.arm_span_m <= longest_m:
             valid = f'it must be 0, or {shortest_m:.2f} to {longest_m:.2f} m at this height'

@@ -97,6 +97,7 @@ class Pipeline:
         )
         self._solver = configured_solver(config, self.model, mounts)
         # Asked once: whether something keeps a protocol takes as long as a step of the solver.
+        self._remembering = self._solver if isinstance(self._solver, RememberingSolver) else None
         self._leaping = self._solver if isinstance(self._solver, LeapingSolver) else None
         self._grounded = self._solver if isinstance(self._solver, GroundedSolver) else None
         self._floor_m = calibration.floor_m
@@ -128,8 +129,8 @@ class Pipeline:
         self._cleaner.reset()
         self._stand_ins.reset()
         self._easing.reset()
-        if isinstance(self._solver, RememberingSolver):
-            self._solver.reset()
+        if self._remembering is not None:
+            self._remembering.reset()
         self._q = self._wanted_q = self.model.neutral()
         """What was shown last, and what fits the devices; the way to it may take a while."""
         self._stamp_ns: int | None = None
@@ -161,7 +162,10 @@ class Pipeline:
         for smoother in self._smoothers:
             for old in before._smoothers:
                 smoother.take_over(old, rows, rows_before)
-        self._before = None if before._stamp_ns is None else before
+        if before._stamp_ns is not None:
+            self._before = before
+            if self._remembering is not None:
+                self._remembering.take_over(before._solver)
 
     def process(self, frame: TrackingFrame) -> Solution:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""

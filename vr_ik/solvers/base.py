@@ -104,6 +104,9 @@ class RememberingSolver(Solver, Protocol):
     def reset(self) -> None:
         """Forget it: from here on all is as after the solver was made."""
 
+    def take_over(self, before: Solver) -> None:
+        """Go on from what another solver, which has solved until now, carries."""
+
 
 @runtime_checkable
 class LeapingSolver(Solver, Protocol):

@@ -41,6 +41,7 @@ from vr_ik.body.trunk import trunk_clearances
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.kinematics.tree import Ints, Q_INDEX
 from vr_ik.solvers import body_kernel, geometric_state
+from vr_ik.solvers.base import Solver
 from vr_ik.solvers.clearance import CLEARANCE, GROUND, OTHER_BODY, POINT_BODY
 from vr_ik.solvers.joint_points import joint_points
 from vr_ik.solvers.limbs import find_limbs, POLE_KEEP
@@ -110,6 +111,12 @@ class BodySolver(LevenbergMarquardt):
         """Forget when the last try was, and which; look for limbs anew in the next solve."""
         self._retry[:FAR] = 0.0
         self._retry[[PAUSE, COLD]] = _EVERY, 1.0
+
+    def take_over(self, before: Solver) -> None:
+        """Go on with the tries of another solver; limbs are where it has them."""
+        self._retry[COLD] = 0.0
+        if isinstance(before, BodySolver):
+            self._retry[:FAR] = before._retry[:FAR]
 
     @property
     def has_leapt(self) -> bool:

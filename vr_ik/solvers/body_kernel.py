@@ -20,7 +20,7 @@ The start is for the first solve alone; all others begin where the caller is.
 from typing import Any
 
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
-from vr_ik.solvers.limb_start import BUFFER, hide_limbs, LIMBS, place_limbs, RETRY
+from vr_ik.solvers.limb_start import BUFFER, hide_limbs, LIMBS, place_limbs, RETRY, show_limbs
 from vr_ik.solvers.lm_kernel import descend, evaluate_all, search
 from vr_ik.solvers.lm_state import carve, Work
 from vr_ik.solvers.natural_start import (
@@ -39,7 +39,7 @@ from vr_ik.solvers.natural_start import (
     write_natural_start,
 )
 from vr_ik.solvers.solve_state import Problem, run
-from vr_ik.solvers.solve_values import copy, take
+from vr_ik.solvers.solve_values import copy, FAILED, take
 
 
 @inlined_kernel
@@ -48,12 +48,13 @@ def _solve(p: Problem, w: Work) -> tuple[float, int, float]:
     retry = p.more[RETRY]
     first = 0
     if retry[COLD] > 0.0:
-        retry[COLD] = 0.0
         evaluate_all(p, w, w.q)
         # Where devices are near already there is nothing to look for.
         if is_far(retry, w.residuals, p.weights):
             first = _lead_limbs(p, w, EVERYBODY)
     status, iterations, cost = search(p, w)
+    if status != FAILED:
+        retry[COLD] = 0.0
     due = what_is_due(retry, w.residuals, p.weights, p.first_q, w.q)
     if due != NOBODY:
         status, more, cost = _retried(p, w, due, status)
@@ -71,15 +72,16 @@ def _descended(p: Problem, w: Work) -> tuple[float, int, float]:
 def _lead_limbs(p: Problem, w: Work, due: int) -> int:
     """Bring the limbs that are due to their tasks; return the iterations.
 
-    Where all are due, root and trunk come first.
+    Where all are due, root and trunk come first: by their own tasks or, without any, by those of
+    the limbs.
     """
     iterations = 0
     if due == EVERYBODY:
         hidden = take(p.more[BUFFER], 0, p.weights.shape[0], 2)
-        if hide_limbs(p.more[LIMBS], p.weights, hidden):
-            _, iterations, _ = _descended(p, w)
-        for task in range(p.weights.shape[0]):
-            copy(hidden[task], p.weights[task])
+        if not hide_limbs(p.more[LIMBS], p.weights, hidden):
+            show_limbs(hidden, p.weights)
+        _, iterations, _ = _descended(p, w)
+        show_limbs(hidden, p.weights)
     place_limbs(p, w, due)
     return iterations
 

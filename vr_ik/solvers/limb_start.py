@@ -57,6 +57,13 @@ def hide_limbs(limbs: Array, weights: Array, hidden: Array) -> bool:
 
 
 @kernel
+def show_limbs(hidden: Array, weights: Array) -> None:
+    """Give back the weights that `hide_limbs` took."""
+    for task in range(weights.shape[0]):
+        copy(hidden[task], weights[task])
+
+
+@kernel
 def place_limbs(p: Problem, w: Work, due: int) -> None:
     """Write w.q with the limbs that are due where they cost least; root and trunk stay.
 
