@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vr_ik import registry
 from vr_ik.config import SolverConfig, TrackerConfig
 from vr_ik.errors import ConfigError, VrIkError
 from vr_ik.math.rotations import poses_from_quaternions
 from vr_ik.pipeline import Pipeline
+from vr_ik.solvers.lm import LevenbergMarquardt
 from vr_ik.trackers.simulated import SIMULATED_ROLES, SimulatedTracker
 from vr_ik.types import Status, TrackingFrame
 
@@ -218,3 +220,20 @@ def test_an_option_that_a_parameter_would_overrule_is_refused():
         Pipeline(SolverConfig(solver='lm', solver_options='posture_weight=5.0'))
     with pytest.raises(VrIkError, match='nonsense'):
         Pipeline(SolverConfig(solver='lm', solver_options='nonsense=5.0'))
+
+
+class _ResetAlone(LevenbergMarquardt):
+    """A solver as a plug-in may be: it forgets, and knows nothing of other solvers."""
+
+    resets = 0
+
+    def reset(self) -> None:
+        type(self).resets += 1
+
+
+def test_a_solver_that_can_only_forget_is_told_to(monkeypatch):
+    monkeypatch.setattr(registry, 'load', lambda group, name: _ResetAlone)
+    pipeline = Pipeline(SolverConfig())
+    before = _ResetAlone.resets
+    pipeline.reset()
+    assert _ResetAlone.resets == before + 1

@@ -43,7 +43,13 @@ from vr_ik.pipeline_parts import (
     placed,
     smoothers,
 )
-from vr_ik.solvers.base import GroundedSolver, LeapingSolver, RememberingSolver, SolveResult
+from vr_ik.solvers.base import (
+    ContinuingSolver,
+    GroundedSolver,
+    LeapingSolver,
+    RememberingSolver,
+    SolveResult,
+)
 from vr_ik.types import Array, Status, TrackingFrame
 
 
@@ -97,7 +103,6 @@ class Pipeline:
         )
         self._solver = configured_solver(config, self.model, mounts)
         # Asked once: whether something keeps a protocol takes as long as a step of the solver.
-        self._remembering = self._solver if isinstance(self._solver, RememberingSolver) else None
         self._leaping = self._solver if isinstance(self._solver, LeapingSolver) else None
         self._grounded = self._solver if isinstance(self._solver, GroundedSolver) else None
         self._floor_m = calibration.floor_m
@@ -129,8 +134,8 @@ class Pipeline:
         self._cleaner.reset()
         self._stand_ins.reset()
         self._easing.reset()
-        if self._remembering is not None:
-            self._remembering.reset()
+        if isinstance(self._solver, RememberingSolver):
+            self._solver.reset()
         self._q = self._wanted_q = self.model.neutral()
         """What was shown last, and what fits the devices; the way to it may take a while."""
         self._stamp_ns: int | None = None
@@ -164,8 +169,8 @@ class Pipeline:
                 smoother.take_over(old, rows, rows_before)
         if before._stamp_ns is not None:
             self._before = before
-            if self._remembering is not None:
-                self._remembering.take_over(before._solver)
+            if isinstance(self._solver, ContinuingSolver):
+                self._solver.take_over(before._solver)
 
     def process(self, frame: TrackingFrame) -> Solution:
         """Solve one frame; time must not run backwards between calls (else `reset` first)."""

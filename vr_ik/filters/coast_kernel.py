@@ -19,7 +19,7 @@ Most losses are short, and a hand does not stop because nobody looks.
 
 import math
 
-from vr_ik.filters.pose_kernels import size, turn, turn_by
+from vr_ik.filters.pose_kernels import go_along, size, turn
 from vr_ik.kinematics.compiled import inlined_kernel
 from vr_ik.types import Array
 
@@ -69,9 +69,5 @@ def _run(speed: float, farthest: float, seconds: float) -> float:
 def go_on(way: Array, seconds: float, pose: Array) -> None:
     """Move a pose to where it probably is, so many seconds after it was seen."""
     run = _run(size(way[0], way[1], way[2]), _FARTHEST_M, seconds)
-    for k in range(3):
-        pose[k, 3] += way[k] * run
-    rate = size(way[3], way[4], way[5])
-    if rate > 0.0:
-        axis = (way[3] / rate, way[4] / rate, way[5] / rate)
-        turn_by(pose, axis, rate * _run(rate, _FARTHEST_RAD, seconds))
+    turn_run = _run(size(way[3], way[4], way[5]), _FARTHEST_RAD, seconds)
+    go_along(pose, way, run, turn_run)

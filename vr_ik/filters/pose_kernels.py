@@ -67,3 +67,17 @@ def turn_by(pose: Array, axis: tuple[float, float, float], angle: float) -> None
         pose[0, c] = x + sine * cross[0] + versine * (axis[0] * along - x)
         pose[1, c] = y + sine * cross[1] + versine * (axis[1] * along - y)
         pose[2, c] = z + sine * cross[2] + versine * (axis[2] * along - z)
+
+
+@inlined_kernel
+def go_along(pose: Array, velocity: Array, seconds: float, turn_seconds: float) -> None:
+    """Move a pose by so many seconds of a linear velocity [m/s] and of an angular one [rad/s].
+
+    `velocity` (6) has both, in the world's axes.
+    """
+    for k in range(3):
+        pose[k, 3] += velocity[k] * seconds
+    rate = size(velocity[3], velocity[4], velocity[5])
+    if rate > 0.0:
+        axis = (velocity[3] / rate, velocity[4] / rate, velocity[5] / rate)
+        turn_by(pose, axis, rate * turn_seconds)

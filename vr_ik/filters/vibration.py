@@ -29,7 +29,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vr_ik.filters.pose_kernels import copy_pose, size, turn, turn_by
+from vr_ik.filters.pose_kernels import copy_pose, go_along, size, turn, turn_by
 from vr_ik.filters.smoother import Smoother
 from vr_ik.kinematics.compiled import inlined_kernel, kernel
 from vr_ik.types import Array
@@ -73,15 +73,6 @@ def _shares(hz: float, seconds: float) -> tuple[float, float]:
     return of_place, min(2.0 * (2.0 - of_place) - 4.0 * root, _HIGHEST_SPEED_SHARE)
 
 
-@inlined_kernel
-def _go_on(pose: Array, speed: Array, rate: float, seconds: float) -> None:
-    """Move a pose as its speed says; `rate` is the size of its angular part."""
-    for k in range(3):
-        pose[k, 3] += speed[k] * seconds
-    if rate > 0.0:
-        turn_by(pose, (speed[3] / rate, speed[4] / rate, speed[5] / rate), rate * seconds)
-
-
 @kernel
 def _smooth(
     hz: Array,
@@ -102,13 +93,13 @@ def _smooth(
             continue
         speed = size(speeds[i, 0], speeds[i, 1], speeds[i, 2])
         rate = size(speeds[i, 3], speeds[i, 4], speeds[i, 5])
+        # A device that is seen in motion first must not be taken for one at rest.
         of_place, of_speed, of_turn, of_rate = 1.0, 1.0, 1.0, 1.0
         if known[i] == _MOVING:
             of_place, of_speed = _shares(hz[i, 0] + _HZ_PER_M_S * speed, seconds)
             of_turn, of_rate = _shares(hz[i, 1] + _HZ_PER_RAD_S * rate, seconds)
-        # A device that is seen in motion first must not be taken for one at rest.
         known[i] = _MOVING
-        _go_on(last[i], speeds[i], rate, seconds)
+        go_along(last[i], speeds[i], seconds, seconds)
         angle, axis = turn(last[i], poses[i])
         for k in range(3):
             off = poses[i, k, 3] - last[i, k, 3]

@@ -104,6 +104,11 @@ class RememberingSolver(Solver, Protocol):
     def reset(self) -> None:
         """Forget it: from here on all is as after the solver was made."""
 
+
+@runtime_checkable
+class ContinuingSolver(Solver, Protocol):
+    """A solver that can go on where another one is."""
+
     def take_over(self, before: Solver) -> None:
         """Go on from what another solver, which has solved until now, carries."""
 
