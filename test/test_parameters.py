@@ -14,6 +14,7 @@
 
 """Laws of the parameter binder: declared in full, checked, and changed all or nothing."""
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -154,11 +155,29 @@ def test_a_change_is_applied_together_and_reported_once(bound: Bound) -> None:
     assert bound.get('name') == 'b'
 
 
+def test_a_live_list_of_numbers_may_come_as_an_array(bound: Bound) -> None:
+    """As it does from the parameter service."""
+    assert bound.set(lengths=array('d', [1.5, 2.5])).successful
+    assert bound.config.value == Sample(lengths=(1.5, 2.5))
+
+
+def test_a_live_whole_number_serves_as_a_float(bound: Bound) -> None:
+    """As at the start; ROS, which would refuse its type, then has the float."""
+    assert bound.set(length_m=1, lengths=[2, 3], count=4).successful
+    assert bound.config.value == Sample(length_m=1.0, lengths=(2.0, 3.0), count=4)
+    for value in (bound.get('length_m'), *bound.get('lengths')):
+        assert isinstance(value, float)
+    assert isinstance(bound.get('count'), int)
+
+
 @pytest.mark.parametrize(
     ('changes', 'reason'),
     [
         ({'length_m': 1.0, 'name': 'c'}, "'name': 'c'. Known: a, b"),
         ({'length_m': 5.0}, 'out of range'),
+        ({'length_m': 5}, 'out of range'),
+        ({'length_m': True}, 'type'),
+        ({'count': 2.0}, 'type'),
         ({'length_m': float('nan')}, 'length_m'),
         ({'lengths': [1.0, float('inf')]}, 'finite'),
         ({'frame': 'map'}, 'read-only'),

@@ -39,6 +39,7 @@ class BoundConfig(Generic[ConfigT]):
     command line, launch and YAML are checked first (raising `VrIkError`). A live change is
     checked, then applied by `on_change`, and taken over only if that raises nothing:
     otherwise the caller of the parameter service gets the reason and nothing has changed.
+    Whole numbers are taken for floats, at the start and live.
     """
 
     def __init__(self, node: Node, cls: type[ConfigT]) -> None:
@@ -46,7 +47,7 @@ class BoundConfig(Generic[ConfigT]):
         self._node = node
         self._cls = cls
         self._on_change: Callable[[ConfigT], None] | None = None
-        self._names = frozenset(name for name, _, _ in parameters(cls))
+        self._kinds = {name: kind for name, kind, _ in parameters(cls)}
         overrides = _overrides(node, cls)
         self.given = frozenset(overrides)
         """Names of the parameters that have a value from the command line, launch or YAML."""
@@ -56,14 +57,19 @@ class BoundConfig(Generic[ConfigT]):
             value = list(value) if isinstance(value, tuple) else value
             node.declare_parameter(name, value, _descriptor(kind, info), ignore_override=True)
         self._warn_of_unknown_overrides()
+        node.add_pre_set_parameters_callback(self._as_declared)
         node.add_on_set_parameters_callback(self._on_set)
 
     def when_changed(self, on_change: Callable[[ConfigT], None]) -> None:
         """Have live changes applied by `on_change`, which may refuse them with an error."""
         self._on_change = on_change
 
+    def _as_declared(self, changed: list[Parameter]) -> list[Parameter]:
+        """Make floats of whole numbers where they are meant; ROS would refuse their type."""
+        return [_as_kind(self._kinds.get(parameter.name), parameter) for parameter in changed]
+
     def _on_set(self, changed: list[Parameter]) -> SetParametersResult:
-        changes = {p.name: p.value for p in changed if p.name in self._names}
+        changes = {p.name: _plain(p.value) for p in changed if p.name in self._kinds}
         if not changes:
             return SetParametersResult(successful=True)
         try:
@@ -84,7 +90,7 @@ class BoundConfig(Generic[ConfigT]):
         given = getattr(self._node, '_parameter_overrides', {})
         for name in given:
             if not self._node.has_parameter(name) and not name.startswith('qos_overrides.'):
-                error = UnknownNameError('parameter', name, self._names)
+                error = UnknownNameError('parameter', name, self._kinds)
                 self._node.get_logger().warning(f'{error} It is ignored.')
 
 
@@ -101,8 +107,22 @@ def _overrides(node: Node, cls: type[ConfigT]) -> dict[str, Any]:
         value = node.declare_parameter(name, None, untyped).value
         node.undeclare_parameter(name)
         if value is not None:
-            values[name] = list(value) if isinstance(value, array) else value
+            values[name] = _plain(value)
     return values
+
+
+def _plain(value: Any) -> Any:
+    """Return a list for an array, in which numbers come from messages."""
+    return list(value) if isinstance(value, array) else value
+
+
+def _as_kind(kind: Any, given: Parameter) -> Parameter:
+    if kind is float and given.type_ is Parameter.Type.INTEGER:
+        return Parameter(given.name, Parameter.Type.DOUBLE, float(given.value))
+    if float in get_args(kind) and given.type_ is Parameter.Type.INTEGER_ARRAY:
+        floats = [float(value) for value in given.value]
+        return Parameter(given.name, Parameter.Type.DOUBLE_ARRAY, floats)
+    return given
 
 
 def _descriptor(kind: Any, info: Param) -> ParameterDescriptor:
