@@ -85,6 +85,23 @@ def listening() -> Iterator[Listener]:
         rclpy.try_shutdown(context=context)
 
 
+def commanded(listener: Listener, *arguments: str) -> tuple[int, str, str]:
+    """Return exit code and output of a command of `vr_ik`, while the test's node answers."""
+    with subprocess.Popen(
+        [sys.executable, '-m', 'vr_ik.cli.main', *arguments],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        listener.spin_until(lambda: process.poll() is not None, 'the end of the command')
+        assert process.stdout is not None
+        assert process.stderr is not None
+        # The middleware speaks on stdout, too, where another process has left a port locked.
+        said = [line for line in process.stdout if 'RTPS_TRANSPORT_SHM' not in line]
+        return process.returncode, ''.join(said).strip(), process.stderr.read().strip()
+
+
 class NodeProcess:
     """One of the package's nodes as a process of its own."""
 

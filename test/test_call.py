@@ -15,11 +15,9 @@
 """`vr_ik call` against services that are offered as our nodes offer theirs."""
 
 from collections.abc import Iterator
-import subprocess
-import sys
 
 import pytest
-from ros_graph import environment, Listener, listening
+from ros_graph import commanded, Listener, listening
 
 from vr_ik.errors import VrIkError
 from vr_ik.nodes.triggers import offer, offer_switch
@@ -51,21 +49,8 @@ def listener() -> Iterator[Listener]:
 
 
 def called(listener: Listener, *arguments: str) -> tuple[int, str, str]:
-    """Return exit code and output of the command, while the test's node answers."""
-    command = [sys.executable, '-m', 'vr_ik.cli.main', 'call', *arguments]
-    with subprocess.Popen(
-        command,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        listener.spin_until(lambda: process.poll() is not None, 'the end of the call')
-        assert process.stdout is not None
-        assert process.stderr is not None
-        # The middleware speaks on stdout, too, where another process has left a port locked.
-        said = [line for line in process.stdout if 'RTPS_TRANSPORT_SHM' not in line]
-        return process.returncode, ''.join(said).strip(), process.stderr.read().strip()
+    """Return exit code and output of `vr_ik call`."""
+    return commanded(listener, 'call', *arguments)
 
 
 def test_the_answer_is_printed(listener):

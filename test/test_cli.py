@@ -36,7 +36,7 @@ from vr_ik.interruption import Interruption
 from vr_ik.kinematics.model import RobotModel
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ('demo', 'run', 'urdf', 'doctor', 'eval', 'papers', 'tune')
+COMMANDS = ('demo', 'run', 'call', 'get', 'set', 'urdf', 'doctor', 'eval', 'papers', 'tune')
 
 
 def invoke(*arguments: str) -> Result:

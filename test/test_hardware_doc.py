@@ -63,7 +63,8 @@ def test_the_examples_of_names_are_valid(name):
 
 
 def test_the_parameters_exist():
-    shown = set(re.findall(r'param set /tracker_node (\w+)', TEXT))
+    changes = re.findall(r'vr_ik set /tracker_node (.*)', TEXT)
+    shown = {name for line in changes for name in re.findall(r'(\w+)=', line)}
     shown |= set(re.findall(r'`(\w+): (?:true|false|openvr)`', TEXT))
     shown |= set(re.findall(r'`((?:publish|map|haptic|prediction|universe|rate)_?\w*)`', TEXT))
     assert len(shown) > 8

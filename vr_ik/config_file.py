@@ -114,6 +114,14 @@ def check_namespace(path: Path | str, node_name: str, namespace: str) -> None:
         )
 
 
+def value_of(text: str) -> Any:
+    """Return the value that a text stands for in a parameter file; no YAML stands for itself."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError:
+        return text
+
+
 def _is_for(section: str, node: str) -> bool:
     """Tell whether a section holds for a node, by ROS 2's rules: * is one name, ** are any."""
     parts = [re.escape(part) for part in section.split('/')[1:]]

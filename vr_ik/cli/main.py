@@ -27,6 +27,7 @@ from vr_ik.cli.convert import convert
 from vr_ik.cli.demo import demo
 from vr_ik.cli.doctor import doctor
 from vr_ik.cli.eval import eval_
+from vr_ik.cli.live import get, set_
 from vr_ik.cli.papers import papers
 from vr_ik.cli.run import run
 from vr_ik.cli.simulate_openvr import simulate_openvr
@@ -83,6 +84,8 @@ for command in (
     simulate_openvr,
     run,
     call,
+    get,
+    set_,
     solve,
     convert,
     calibrate,
@@ -90,9 +93,10 @@ for command in (
     doctor,
     papers,
     tune,
+    eval_,
 ):
-    app.command()(command)
-app.command('eval')(eval_)
+    # Those named as something of Python's end in an underscore there.
+    app.command(command.__name__.rstrip('_').replace('_', '-'))(command)
 
 
 def main() -> None:

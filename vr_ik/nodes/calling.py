@@ -12,12 +12,15 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Calls the services of other nodes that take nothing (Trigger) or a switch (SetBool)."""
+"""Calls services of other nodes: how all of them are found and asked, and the switches."""
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 import rclpy
+from rclpy.client import Client
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
@@ -28,6 +31,61 @@ _TYPES = {'std_srvs/srv/Trigger': Trigger, 'std_srvs/srv/SetBool': SetBool}
 _LOOK_EVERY_S = 0.1
 _CALL_EVERY_S = 0.2
 
+FoundT = TypeVar('FoundT')
+
+
+class Caller:
+    """A node of our own that calls services of others, and waits for each no longer than told."""
+
+    def __init__(self, node: Node, timeout_s: float) -> None:
+        """Call from that node."""
+        self._node = node
+        self._timeout_s = timeout_s
+
+    def found(
+        self, what: str, name: str, among: Callable[[Mapping[str, str]], Mapping[str, FoundT]]
+    ) -> FoundT:
+        """Return what a name stands for `among` the services (name -> type), once it is there.
+
+        Raises `UnknownNameError`, which says `what` was looked for, where it does not come.
+        """
+        ends_s = time.monotonic() + self._timeout_s
+        while True:
+            offered = self._node.get_service_names_and_types()
+            known = among({service: types[0] for service, types in offered})
+            if name in known:
+                return known[name]
+            if time.monotonic() > ends_s:
+                raise UnknownNameError(what, name, known)
+            time.sleep(_LOOK_EVERY_S)
+
+    def client(self, kind: Any, name: str) -> Client:
+        """Return a client of a service."""
+        return self._node.create_client(kind, name)
+
+    def answer(self, client: Client, request: Any) -> Any:
+        """Return the service's answer; raise `VrIkError` where none comes."""
+        if client.wait_for_service(timeout_sec=self._timeout_s):
+            future = client.call_async(request)
+            rclpy.spin_until_future_complete(self._node, future, timeout_sec=self._timeout_s)
+            if future.done():
+                return future.result()
+        raise VrIkError(f"'{client.srv_name}' has not answered within {self._timeout_s:g} s.")
+
+
+@contextmanager
+def calling(name: str, timeout_s: float) -> Iterator[Caller]:
+    """Take part in the graph to call what has that name; `timeout_s` is for each wait."""
+    rclpy.init()
+    node = rclpy.create_node('vr_ik_call', enable_rosout=False, start_parameter_services=False)
+    try:
+        yield Caller(node, timeout_s)
+    except ExternalShutdownException:
+        raise VrIkError(f"Interrupted while '{name}' was called.") from None
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
 
 def call_service(name: str, value: bool | None, timeout_s: float, retry_s: float) -> Any:
     """Return the answer (`success`, `message`) of a running node's service.
@@ -36,41 +94,20 @@ def call_service(name: str, value: bool | None, timeout_s: float, retry_s: float
     service is there in time, and `VrIkError` where the value does not go with the service, or no
     answer comes.
     """
-    rclpy.init()
-    node = rclpy.create_node('vr_ik_call', enable_rosout=False)
-    try:
-        kind = _found(node, name, time.monotonic() + timeout_s)
-        client = node.create_client(kind, name)
+    with calling(name, timeout_s) as caller:
+        kind = caller.found('service', name, _switches)
         request = _request(kind, name, value)
+        client = caller.client(kind, name)
         gives_up_s = time.monotonic() + retry_s
         while True:
-            future = client.call_async(request)
-            rclpy.spin_until_future_complete(node, future, timeout_sec=timeout_s)
-            if not future.done():
-                raise VrIkError(f"'{name}' has not answered within {timeout_s:g} s.")
-            if future.result().success or time.monotonic() > gives_up_s:
-                return future.result()
+            answer = caller.answer(client, request)
+            if answer.success or time.monotonic() > gives_up_s:
+                return answer
             time.sleep(_CALL_EVERY_S)
-    except ExternalShutdownException:
-        raise VrIkError(f"Interrupted while '{name}' was called.") from None
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown()
 
 
-def _found(node: Node, name: str, ends_s: float) -> Any:
-    """Return the type of a service as soon as its node is seen."""
-    while True:
-        offered = {
-            service: _TYPES[types[0]]
-            for service, types in node.get_service_names_and_types()
-            if types[0] in _TYPES
-        }
-        if name in offered:
-            return offered[name]
-        if time.monotonic() > ends_s:
-            raise UnknownNameError('service', name, tuple(sorted(offered)))
-        time.sleep(_LOOK_EVERY_S)
+def _switches(services: Mapping[str, str]) -> dict[str, Any]:
+    return {name: _TYPES[kind] for name, kind in services.items() if kind in _TYPES}
 
 
 def _request(kind: Any, name: str, value: bool | None) -> Any:
