@@ -119,6 +119,13 @@ def replace(config: ConfigT, changes: Mapping[str, Any]) -> ConfigT:
     return from_mapping(type(config), {**dataclasses.asdict(config), **changes})
 
 
+def changed(config: Config) -> dict[str, Any]:
+    """Return name -> value of what differs from the defaults."""
+    defaults = type(config)()
+    names = [name for name, _, _ in parameters(type(config))]
+    return {n: getattr(config, n) for n in names if getattr(config, n) != getattr(defaults, n)}
+
+
 def describe(cls: type[Config]) -> list[ParamRow]:
     """Return the rows of the parameter table of `cls`."""
     defaults = {field.name: field.default for field in dataclasses.fields(cls)}

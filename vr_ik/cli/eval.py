@@ -21,7 +21,8 @@ from typing import Annotated
 import typer
 
 from vr_ik.cli.files import check_writable, make_folder, write_text
-from vr_ik.config import replace, SolverConfig
+from vr_ik.cli.settings import ConfigFile, Namespace, user_config
+from vr_ik.config import replace
 
 
 def eval_(
@@ -34,9 +35,13 @@ def eval_(
     solver: Annotated[
         list[str] | None,
         typer.Option(
-            metavar='NAME', help='Solver; give it again to compare.', show_default='body'
+            metavar='NAME',
+            help="Solver, instead of the file's; give it again to compare.",
+            show_default='body',
         ),
     ] = None,
+    config_file: ConfigFile = None,
+    namespace: Namespace = None,
     motion: Annotated[
         list[str] | None,
         typer.Option(metavar='NAME', help='Motion to take; may be repeated.', show_default='all'),
@@ -45,7 +50,7 @@ def eval_(
         bool, typer.Option(help='Refine the calibration on the motion before solving it.')
     ] = True,
     smooth: Annotated[
-        bool, typer.Option(help='Smooth the devices (both filters), as in live use.')
+        bool, typer.Option(help='Smooth the devices (both filters), as configured.')
     ] = True,
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write all figures to a file.')
@@ -54,7 +59,10 @@ def eval_(
         Path | None, typer.Option(metavar='DIR', help='Draw a picture of every motion there.')
     ] = None,
 ) -> None:
-    """Reconstruct recorded motions and compare them with what was held out as the truth."""
+    """Reconstruct recorded motions and compare them with what was held out as the truth.
+
+    The body is measured in each recording: a parameter file says nothing about its size.
+    """
     # Imported late: numba takes a second, which the other commands need not wait for.
     from vr_ik.evaluation.eval_report import compare
 
@@ -62,7 +70,9 @@ def eval_(
         check_writable(json_file)
     if plot is not None:
         make_folder(plot)
-    config = SolverConfig() if smooth else SolverConfig(vibration_hz=0.0, smoothing_hz=0.0)
+    config, _ = user_config(config_file, namespace)
+    if not smooth:
+        config = replace(config, {'vibration_hz': 0.0, 'smoothing_hz': 0.0})
     configs = [replace(config, {'solver': name}) for name in solver or [config.solver]]
     figures = compare(data, points, configs, refine, plot, motion or [])
     if json_file is not None:

@@ -24,13 +24,15 @@ from vr_ik.evaluation.recordings import read_bag, read_vive, Recording
 from vr_ik.io.bags import is_bag
 
 
-def read_recordings(paths: Sequence[Path]) -> list[Recording]:
+def read_recordings(paths: Sequence[Path], config: SolverConfig | None = None) -> list[Recording]:
     """Read every recording in the given files and folders; raise `VrIkError` where there is none.
 
     Files: .npz of raw SteamVR poses, .bvh of motion capture; folders of these, bags and folders of
-    bags.
+    bags. The configuration names the devices and their frames in bags.
     """
-    return [recording for path in paths for file in _files(path) for recording in _read(file)]
+    config = SolverConfig() if config is None else config
+    files = [file for path in paths for file in _files(path)]
+    return [recording for file in files for recording in _read(file, config)]
 
 
 def _files(path: Path) -> list[Path]:
@@ -58,7 +60,7 @@ def _is_known(path: Path) -> bool:
     return path.suffix in ('.npz', '.bvh') or is_bag(path)
 
 
-def _read(path: Path) -> list[Recording]:
+def _read(path: Path, config: SolverConfig) -> list[Recording]:
     if path.suffix == '.npz':
         return read_vive(path)
-    return [read_mocap(path) if path.suffix == '.bvh' else read_bag(path, SolverConfig())]
+    return [read_mocap(path) if path.suffix == '.bvh' else read_bag(path, config)]

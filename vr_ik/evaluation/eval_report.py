@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from vr_ik.config import SolverConfig
+from vr_ik.config import replace, ROLES, SolverConfig
+from vr_ik.config_fields import bad_value, changed
 from vr_ik.errors import CalibrationError, UnknownNameError, VrIkError
 from vr_ik.evaluation.eval_data import read_recordings
 from vr_ik.evaluation.eval_plot import plot_motion
@@ -63,18 +64,22 @@ def compare(
 ) -> Figures:
     """Print a table for each configuration, named by its solver, of all motions or those named.
 
-    Returns all figures, as `vr_ik eval --json` writes them: those of the first solver, and under
-    'solvers' those of the others by name.
+    The configurations differ in the solver alone. Returns all figures, as `vr_ik eval --json`
+    writes them: those of the first solver, and under 'solvers' those of the others by name.
     """
     if points not in POINTS:
         raise UnknownNameError('choice of points', points, POINTS)
-    recordings = _chosen(read_recordings(data), names)
+    if configs[0].model != 'full':
+        raise bad_value('model', configs[0].model, "only the 'full' model can be evaluated")
+    # Devices that are not followed are read, too: they are the truth.
+    recordings = _chosen(read_recordings(data, replace(configs[0], {'trackers': ROLES})), names)
     for recording in recordings:
         # Before the first of them takes its time.
         input_roles(recording, points)
     by_solver = {}
     for config in configs:
-        by_solver[config.solver] = _evaluate(recordings, points, config, refined, plot)
+        figures = _evaluate(recordings, points, config, refined, plot)
+        by_solver[config.solver] = {'parameters': changed(config), **figures}
         _print(config.solver, points, by_solver[config.solver])
     if len(by_solver) > 1:
         _print_side_by_side(points, by_solver)
@@ -106,7 +111,8 @@ def _evaluate(
 ) -> Figures:
     motions = {}
     for recording in recordings:
-        roles = input_roles(recording, points)
+        wanted = input_roles(recording, points)
+        roles = tuple(role for role in wanted if role in config.trackers)
         try:
             reconstruction = reconstruct(recording, roles, config, refined)
         except CalibrationError as error:
