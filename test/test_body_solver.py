@@ -18,43 +18,16 @@ import math
 
 import numpy as np
 import pytest
+from solver_support import begun, SIX, solver, targets_at, THREE
 
-from vr_ik.body.human import human_urdf
 from vr_ik.body.posture import joint_stiffness, PosturePull, rest_posture
-from vr_ik.calibration.calibration import Calibration
 from vr_ik.config import SolverConfig
-from vr_ik.kinematics.model import RobotModel
 from vr_ik.pipeline import Pipeline
 from vr_ik.solvers.body import _arm, BodySolver
 from vr_ik.solvers.lm import LevenbergMarquardt
 from vr_ik.solvers.natural_start import NUMBERS, TRIED
 from vr_ik.trackers.simulated_user import SimulatedUser
-from vr_ik.types import Task, TrackingFrame
-
-THREE = ('hmd', 'l_controller', 'r_controller')
-SIX = (*THREE, 'waist', 'l_foot', 'r_foot')
-
-
-def solver(kind):
-    calibration = Calibration.nominal(1.75)
-    model = RobotModel.from_urdf(human_urdf(calibration.proportions), floating_base=True)
-    mounts = [calibration.mounts[role] for role in SIX]
-    tasks = [Task(m.link, 1.0, 0.3, m.pose_link_from_device) for m in mounts]
-    made = kind(model, tasks, max_iterations=50)
-    made.posture[:] = rest_posture(model)
-    made.posture_weights[:] = 2e-5 * joint_stiffness(model)
-    return made, mounts
-
-
-def targets_at(model, mounts, q):
-    return np.array([model.link_pose(q, m.link) @ m.pose_link_from_device for m in mounts])
-
-
-def begun(body, mounts):
-    """Return the solver after its first solve, which alone looks for limbs anew."""
-    q = body.model.neutral()
-    body.solve(q, targets_at(body.model, mounts, q))
-    return body
+from vr_ik.types import TrackingFrame
 
 
 def contorted(model):
@@ -175,6 +148,7 @@ def test_a_collar_bone_that_is_raised_twists_no_arm():
 def test_a_good_pose_is_what_lm_finds():
     body, mounts = solver(BodySolver)
     plain, _ = solver(LevenbergMarquardt)
+    plain.soft_limits[:] = body.soft_limits
     q = plain.model.neutral()
     targets = targets_at(plain.model, mounts, q)
     assert (body.solve(q, targets).q == plain.solve(q, targets).q).all()
@@ -276,9 +250,8 @@ def test_what_is_free_comes_to_rest_in_the_same_time_at_any_rate():
     at_90, at_250 = (share_left(made, 0.1, rate_hz) for rate_hz in (90.0, 250.0))
     assert max(abs(at_90[joint] - at_250[joint]) for joint in at_90) < 0.05
     # An arm is slow, a hand is quick; the trunk, slow and stiff, is in between.
-    assert at_90['l_shoulder_flexion'] > 0.5
-    assert at_90['l_wrist_flexion'] < 0.01
-    assert 0.01 < at_90['lumbar_flexion'] < 0.5
+    assert at_90['l_wrist_flexion'] < 0.2 < at_90['lumbar_flexion'] < 0.5
+    assert at_90['l_shoulder_flexion'] > 0.8
 
 
 def test_the_pull_to_rest_knows_no_past():

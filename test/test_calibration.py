@@ -73,6 +73,26 @@ def test_devices_are_on_the_bone_that_they_are_strapped_to():
     assert calibration.mounts['hmd'].link == 'head'
 
 
+@pytest.mark.parametrize('side, other', ['lr', 'rl'])
+def test_devices_of_a_pair_are_on_the_same_bone(side, other):
+    """One that slid near to the shank is on the foot all the same, as the other one is."""
+    poses = devices()
+    poses[f'{side}_foot'][:3, 3] += (-0.06, 0.0, 0.05)
+    alone = {role: device for role, device in poses.items() if role != f'{other}_foot'}
+    assert calibrate_standing(alone).mounts[f'{side}_foot'].link == f'{side}_shin'
+    both = calibrate_standing(poses).mounts
+    assert (both['l_foot'].link, both['r_foot'].link) == ('l_ankle', 'r_ankle')
+
+
+def test_a_device_at_the_heel_is_on_the_foot():
+    """Of both bones the ankle is nearest to it."""
+    poses = devices()
+    for side in 'lr':
+        poses[f'{side}_foot'][:3, 3] += (-0.12, 0.0, -0.03)
+    mounts = calibrate_standing(poses).mounts
+    assert (mounts['l_foot'].link, mounts['r_foot'].link) == ('l_ankle', 'r_ankle')
+
+
 def held(move_m=0.0):
     poses = devices()
     frames = []

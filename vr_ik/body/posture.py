@@ -60,22 +60,24 @@ _STIFFNESS = {
     'ankle_inversion': 30.0,
 }
 # How much a joint stays as it was just now where devices leave it free, times seconds, in the unit
-# of its stiffness: what moves a whole limb is slow, what turns a hand is not. An elbow that only
-# the posture places would else jump about with every tremor of a nearly straight arm.
+# of its stiffness: what moves the trunk or a whole limb is slow, what turns about the bone that
+# carries it is not. An elbow that only the posture places would else jump about with every tremor
+# of a nearly straight arm, and go along with every wave of the hand.
 _DRAG_S = {
-    'lumbar': 5.0,
-    'thorax': 5.0,
-    'neck': 1.0,
-    'head': 1.0,
-    'clavicle': 5.0,
-    'shoulder': 0.45,
-    'elbow': 0.5,
-    'forearm': 0.04,
-    'wrist_twist': 0.04,
-    'wrist': 0.02,
+    'lumbar': 10.0,
+    'thorax': 10.0,
+    'neck': 5.0,
+    'head': 5.0,
+    'clavicle': 10.0,
+    'shoulder': 1.1,
+    'shoulder_rotation': 0.5,
+    'elbow': 1.2,
+    'forearm': 0.14,
+    'wrist_twist': 0.14,
+    'wrist': 1.0,
     'hip': 0.3,
     'knee': 0.3,
-    'ankle': 0.3,
+    'ankle': 2.5,
 }
 # Cost of an arm's posture, relative to the weight, beyond which it may be twisted. Whoever
 # exercises (HTC Vive recordings) is below it; twisted arms are at several times as much, and some

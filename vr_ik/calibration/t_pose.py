@@ -43,11 +43,6 @@ _SHOULDERS = 0.800
 _CONTROLLER_SPAN = 0.932
 # From the wrist to the origin of a held controller, as a share of the hand.
 _GRIP = 0.56
-# A stretched arm pulls the shoulder joint inward, and devices call the elbow nearer to the
-# shoulder than its joint is: factors on the average body's. Recorded motion of few people has them
-# at 0.91 and 0.87; what few people tell counts half.
-_SHOULDER_WIDTH = 0.95
-_UPPER_ARM = 0.93
 # What speaks for a height and a floor, with its standard deviation [m, or share of the height]:
 # the floor as the tracking system has it, the arm span, the hands in a T-pose, the feet's devices.
 _FLOOR_SD_M = 0.08
@@ -81,7 +76,7 @@ _LOW_HEAD, _SHORT_LEGS = 0.77, 1.3
 _ELBOW_ALONG_ARM = 0.49
 
 # Devices by the part of the body that they are worn on: links whose bones may carry them, each
-# with the link at its far end.
+# with the link at its far end. Of two that are as near the first is taken.
 _SEGMENTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     'hmd': (('head', 'gaze'),),
     'waist': (('base_link', 'lumbar'),),
@@ -90,7 +85,7 @@ _SEGMENTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     'shoulder': (('clavicle', 'upper_arm'),),
     'elbow': (('upper_arm', 'forearm'), ('forearm', 'wrist')),
     'knee': (('thigh', 'shin'), ('shin', 'ankle')),
-    'foot': (('shin', 'ankle'), ('ankle', 'toe')),
+    'foot': (('ankle', 'toe'), ('shin', 'ankle')),
 }
 
 
@@ -121,8 +116,9 @@ def calibrate_standing(
     placed = model.link_poses(_stand(model, proportions, poses, stance))
     links = dict(zip(model.link_names, placed, strict=True))
     mounts = {}
-    for role, device in {**(held_out or {}), **poses}.items():
-        link, distance_m = _carrier(role, device, links)
+    devices = {**(held_out or {}), **poses}
+    for role, device in devices.items():
+        link, distance_m = _carrier(role, devices, links)
         if distance_m > _FARTHEST_M and role in poses:
             raise CalibrationError(
                 f'{role} is {distance_m:.2f} m away from the body; is it worn, and by its name?'
@@ -210,7 +206,7 @@ def _slant(poses: Mapping[str, Array], span_m: float) -> float:
     """Return how far the arms point down [rad]: 0 for a T-pose; refuse what is no T and no A."""
     height_m = float(poses['hmd'][2, 3]) / _EYES
     average = Proportions.from_height(_in_range(height_m))
-    out_m = max(0.5 * span_m - _SHOULDER_WIDTH * average.shoulder_half_width, 1e-3)
+    out_m = max(0.5 * span_m - average.shoulder_half_width, 1e-3)
     slants = []
     for role in ('l_controller', 'r_controller'):
         # Below the eyes, whatever the floor: by this much are the shoulders.
@@ -266,18 +262,16 @@ def _floor(poses: Mapping[str, Array], controller_span_m: float | None) -> float
 def _proportions(stance: _Stance, poses: Mapping[str, Array]) -> Proportions:
     """Return the body whose stretched arms bring the controllers where they are."""
     average = Proportions.from_height(stance.height_m)
-    width = _SHOULDER_WIDTH * average.shoulder_half_width
     half_span_m = 0.5 * float((poses['l_controller'] - poses['r_controller'])[:3, 3] @ stance.left)
-    arm = (half_span_m - width) / math.cos(stance.slant) - _GRIP * average.hand
-    upper_share = _UPPER_ARM * average.upper_arm
-    upper = arm * upper_share / (upper_share + average.forearm)
+    out_m = half_span_m - average.shoulder_half_width
+    arm = out_m / math.cos(stance.slant) - _GRIP * average.hand
     ratio = arm / (average.upper_arm + average.forearm)
     if not _ARM_RANGE[0] < ratio < _ARM_RANGE[1]:
         raise CalibrationError(
             f'The arms are {"short" if ratio < 1.0 else "long"} for a height of '
             f'{stance.height_m:.2f} m; stand upright, and stretch both arms, elbows straight.'
         )
-    return replace(average, shoulder_half_width=width, upper_arm=upper, forearm=arm - upper)
+    return replace(average, upper_arm=ratio * average.upper_arm, forearm=ratio * average.forearm)
 
 
 def _stand(
@@ -304,20 +298,35 @@ def _arms(slant: float) -> dict[str, float]:
     return {f'{side}_{name}': a for side in 'lr' for name, a in zip(names, angles, strict=True)}
 
 
-def _carrier(role: str, device: Array, links: Mapping[str, Array]) -> tuple[str, float]:
-    """Return the link whose bone is nearest to where the device is strapped, and how near [m]."""
+def _carrier(
+    role: str, devices: Mapping[str, Array], links: Mapping[str, Array]
+) -> tuple[str, float]:
+    """Return the link whose bone is nearest to where the device is strapped, and how near [m].
+
+    What is worn on both sides is worn alike: both devices tell together on which bone.
+    """
     side, part = ('', role) if role in _SEGMENTS else (role[:2], role[2:])
+    pair = [s for s in ('l_', 'r_') if f'{s}{part}' in devices] if side else ['']
+    distances = {s: _bone_distances(devices[s + part][:3, 3], s, part, links) for s in pair}
+    # To the millimetre: at the joint of two bones rounding errors would choose.
+    nearest = min(
+        distances[side], key=lambda link: round(sum(d[link] for d in distances.values()), 3)
+    )
+    return side + nearest, distances[side][nearest]
+
+
+def _bone_distances(
+    device: Array, side: str, part: str, links: Mapping[str, Array]
+) -> dict[str, float]:
+    """Return link -> distance [m] of a device from each bone that may carry it."""
     places = {link: at[:3, 3] for link, at in links.items()}
     if part == 'elbow':
-        # Of a stretched arm the true elbow, not the one that suits devices.
         shoulder, wrist = places[f'{side}upper_arm'], places[f'{side}wrist']
         places[f'{side}forearm'] = shoulder + _ELBOW_ALONG_ARM * (wrist - shoulder)
-    distances = {
-        side + near: _distance(device[:3, 3], places[side + near], places[side + far])
+    return {
+        near: _distance(device, places[side + near], places[side + far])
         for near, far in _SEGMENTS[part]
     }
-    nearest = min(distances, key=lambda link: distances[link])
-    return nearest, distances[nearest]
 
 
 def _distance(point: Array, start: Array, end: Array) -> float:

@@ -35,6 +35,7 @@ from vr_ik.solvers.solve_state import (
     evaluate,
     final_status,
     has_posture,
+    joint_pull,
     Problem,
     run,
     write_bounds,
@@ -131,7 +132,7 @@ def _write_gradient(p: Problem, w: Work) -> None:
     _sum_pulls(p.column_ints, w.columns, w.composites, w.rhs)
     first_v = w.rhs.shape[0] - p.joints.shape[0]
     for j in range(p.joints.shape[0]):
-        w.rhs[first_v + j] += p.joints[j, 3] * (p.joints[j, 2] - w.q[p.first_q + j])
+        w.rhs[first_v + j] += joint_pull(p.joints[j], w.q[p.first_q + j])[1]
 
 
 @kernel
@@ -164,7 +165,7 @@ def _write_scales(p: Problem, w: Work) -> None:
     _write_diagonal(p.column_ints, w.columns, w.composites, w.scales)
     first_v = w.scales.shape[0] - p.joints.shape[0]
     for j in range(p.joints.shape[0]):
-        w.scales[first_v + j] += p.joints[j, 3]
+        w.scales[first_v + j] += joint_pull(p.joints[j], w.q[p.first_q + j])[2]
     largest = 0.0
     for dof in range(w.scales.shape[0]):
         largest = max(largest, w.scales[dof])

@@ -54,12 +54,16 @@ class KernelSolver:
         """(m, 12): rotation by rows and position of each task's point on its body; may be
         written between calls."""
         self.tree, self.task_bodies = prune_tree(model.tree, packed.bodies)
-        self.joints = np.zeros((len(model.joints), 4))
-        """(n, 4): lower and upper limit, rest position, pull to it."""
+        self.joints = np.zeros((len(model.joints), 6))
+        """(n, 6): lower and upper limit, rest position, pull to it, soft lower limit, pull to
+        that from below."""
         self.joints[:, 0] = model.lower
         self.joints[:, 1] = model.upper
         self.limits = self.joints[:, :2]
         """(n, 2) lower and upper limit of each joint; may be narrowed between calls."""
+        self.soft_limits = self.joints[:, 4:]
+        """(n, 2) where each joint [rad] begins to resist on the way down, and the pull back
+        [1/rad^2]; may be written between calls."""
         self._nq = model.nq
         self._targets_shape = (len(tasks), 4, 4)
         self._size = SolveResult.size(model.nq, len(tasks))

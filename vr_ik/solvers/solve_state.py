@@ -55,7 +55,8 @@ class Problem(NamedTuple):
     weights: Array
     targets: Array
     joints: Array
-    """(n, 4): lower and upper limit, rest position, pull to it."""
+    """(n, 6): lower and upper limit, rest position, pull to it, soft lower limit, pull to that
+    from below."""
     settings: Array
     """Iterations, position [m], orientation [rad] and step [rad] tolerance, relative gain."""
     balls: Ints
@@ -136,11 +137,22 @@ def evaluate(p: Problem, w: Work, q: Array) -> float:
         w.pose,
         w.residuals,
     )
-    pull = 0.0
     for j in range(p.joints.shape[0]):
-        away = q[p.first_q + j] - p.joints[j, 2]
-        pull += p.joints[j, 3] * away * away
-    return cost + 0.5 * pull
+        cost += joint_pull(p.joints[j], q[p.first_q + j])[0]
+    return cost
+
+
+@kernel
+def joint_pull(joint: Array, angle: float) -> tuple[float, float, float]:
+    """Return what the pulls on a joint cost at an angle, their force and their stiffness."""
+    away = joint[2] - angle
+    cost, force, stiffness = 0.5 * joint[3] * away * away, joint[3] * away, joint[3]
+    short = joint[4] - angle
+    if short > 0.0:
+        cost += 0.5 * joint[5] * short * short
+        force += joint[5] * short
+        stiffness += joint[5]
+    return cost, force, stiffness
 
 
 @inlined_kernel
@@ -177,8 +189,9 @@ def linearize(p: Problem, w: Work) -> None:
     first_v = w.rhs.shape[0] - p.joints.shape[0]
     for j in range(p.joints.shape[0]):
         dof = first_v + j
-        w.matrix[dof, p.paths[dof, 0]] += p.joints[j, 3]
-        w.rhs[dof] += p.joints[j, 3] * (p.joints[j, 2] - w.q[p.first_q + j])
+        _, force, stiffness = joint_pull(p.joints[j], w.q[p.first_q + j])
+        w.matrix[dof, p.paths[dof, 0]] += stiffness
+        w.rhs[dof] += force
 
 
 @inlined_kernel
@@ -221,8 +234,8 @@ def predicted_gain(paths: Ints, matrix: Array, rhs: Array, step: Array) -> float
 
 @kernel
 def has_posture(p: Problem) -> bool:
-    """Tell whether any joint is pulled to its rest position, so that met targets are not all."""
+    """Tell whether any joint is pulled, so that met targets are not all."""
     for j in range(p.joints.shape[0]):
-        if p.joints[j, 3] > 0.0:
+        if p.joints[j, 3] > 0.0 or p.joints[j, 5] > 0.0:
             return True
     return False
