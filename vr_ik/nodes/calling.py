@@ -26,6 +26,7 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from vr_ik.errors import UnknownNameError, VrIkError
+from vr_ik.nodes.joining import prefer_udp
 
 _TYPES = {'std_srvs/srv/Trigger': Trigger, 'std_srvs/srv/SetBool': SetBool}
 _LOOK_EVERY_S = 0.1
@@ -76,6 +77,7 @@ class Caller:
 @contextmanager
 def calling(name: str, timeout_s: float) -> Iterator[Caller]:
     """Take part in the graph to call what has that name; `timeout_s` is for each wait."""
+    prefer_udp()
     rclpy.init()
     node = rclpy.create_node('vr_ik_call', enable_rosout=False, start_parameter_services=False)
     try:

@@ -16,16 +16,32 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+import os
 
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from vr_ik.errors import VrIkError
 
+TRANSPORTS_VARIABLE = 'FASTDDS_BUILTIN_TRANSPORTS'
+"""Environment variable of Fast DDS; other middleware passes over it."""
+
+
+def prefer_udp() -> None:
+    """Keep Fast DDS from shared memory, unless its transports have been chosen already.
+
+    Whoever first writes to a port in shared memory asks its reader for a sign of life, and may
+    wait 0.33 s for one that is idle. `publish` waits with it, and Python, and so every node of the
+    process: whenever a program joins or leaves. By UDP frames are as quick, and programs find each
+    other without a network, too. In the range LOCALHOST rmw_fastrtps takes no notice.
+    """
+    os.environ.setdefault(TRANSPORTS_VARIABLE, 'UDPv4')
+
 
 @contextmanager
 def joined(arguments: Sequence[str] = ()) -> Iterator[None]:
     """Be part of the graph inside a `with` block; `arguments` are those of ROS 2."""
+    prefer_udp()
     try:
         rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # how rclpy refuses arguments, files and surroundings
