@@ -21,6 +21,7 @@ from calibration_support import devices, ROLES
 import numpy as np
 import pytest
 
+from vr_ik.body.anthropometry import Proportions
 from vr_ik.body.human import human_urdf, T_POSE
 from vr_ik.body.mounts import Mount
 from vr_ik.calibration.calibration import Calibration
@@ -82,6 +83,37 @@ def test_devices_of_a_pair_are_on_the_same_bone(side, other):
     assert calibrate_standing(alone).mounts[f'{side}_foot'].link == f'{side}_shin'
     both = calibrate_standing(poses).mounts
     assert (both['l_foot'].link, both['r_foot'].link) == ('l_ankle', 'r_ankle')
+
+
+def test_a_pair_that_is_clearly_not_worn_alike_is_on_two_bones():
+    poses = devices()
+    poses['l_foot'][:3, 3] += (-0.05, 0.0, 0.25)
+    mounts = calibrate_standing(poses).mounts
+    assert (mounts['l_foot'].link, mounts['r_foot'].link) == ('l_shin', 'r_ankle')
+
+
+def test_a_device_that_is_held_out_does_not_say_where_the_other_is():
+    poses = devices()
+    poses['l_foot'][:3, 3] += (-0.06, 0.0, 0.05)
+    held_out = {'r_foot': poses.pop('r_foot')}
+    assert calibrate_standing(poses, held_out).mounts['l_foot'].link == 'l_shin'
+
+
+@pytest.mark.parametrize('height', [1.5, 1.7, 1.9])
+def test_a_tracker_at_the_elbow_or_below_is_on_the_forearm(height):
+    proportions = Proportions.from_height(height)
+    model = RobotModel.from_urdf(human_urdf(proportions), floating_base=True)
+    for along in (0.0, 0.3, 0.7):
+        poses = devices(height)
+        up = poses['waist'][2, 3] - model.link_pose(model.neutral(), 'base_link')[2, 3]
+        q = model.configuration(T_POSE)
+        for side in 'lr':
+            elbow, wrist = (model.link_pose(q, f'{side}_{link}') for link in ('forearm', 'wrist'))
+            device = elbow + along * (wrist - elbow)
+            device[:3, 3] += 0.0, 0.0, up + 0.04  # strapped on top of the arm
+            poses[f'{side}_elbow'] = device
+        mounts = calibrate_standing(poses).mounts
+        assert (mounts['l_elbow'].link, mounts['r_elbow'].link) == ('l_forearm', 'r_forearm')
 
 
 def test_a_device_at_the_heel_is_on_the_foot():

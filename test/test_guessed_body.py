@@ -148,8 +148,9 @@ def test_who_squats_at_first_has_the_feet_below(user, roles, knees_deg):
         assert off_m(user, ankle, solved[0], solved[-1]) < 0.05
 
 
-def gone(user, speed_m_s, rate_hz):
-    """Return a pose after three seconds at a steady speed, and what is made of it."""
+@pytest.mark.parametrize('rate_hz', [30.0, 90.0, 250.0])
+@pytest.mark.parametrize('speed_m_s', [-1.2, 0.6, 2.5])
+def test_the_trunk_of_who_goes_steadily_does_not_stay_behind(user, speed_m_s, rate_hz):
     q = bowing(user, 0.0)
     pipeline = Pipeline(SolverConfig())
     for i in range(round(3.0 * rate_hz)):
@@ -157,15 +158,5 @@ def gone(user, speed_m_s, rate_hz):
         stamp_ns = 1 + round(i * 1e9 / rate_hz)
         poses = user.device_poses(q, THREE)
         solved = pipeline.process(TrackingFrame(stamp_ns, THREE, poses)).q
-    return q, solved
-
-
-@pytest.mark.parametrize('rate_hz', [30.0, 90.0, 250.0])
-@pytest.mark.parametrize('speed_m_s', [-1.2, 0.6, 2.5])
-def test_the_trunk_of_who_goes_steadily_does_not_stay_behind(user, speed_m_s, rate_hz):
-    q, solved = gone(user, speed_m_s, rate_hz)
-    stood, solved_standing = gone(user, 0.0, rate_hz)
-    off_m, off_standing_m = solved[0] - q[0], solved_standing[0] - stood[0]
-    assert abs(off_m - off_standing_m) < 0.008
-    assert abs(off_standing_m) < 0.02
+    assert abs(solved[0] - q[0]) < 0.01
     assert abs(pelvis_pitch_deg(user, solved)) < 2.0

@@ -113,6 +113,8 @@ def test_what_the_node_refuses_is_told_and_nothing_is_changed(
         ('names=x', 'it must be a list'),
         ('names=[1, y]', 'it must be a list'),
         ('lengths=[', 'it must be a list'),
+        ('count=2024-13-45', 'it must be a whole number'),
+        ('length_m=2', "'length_m' is named twice"),
     ],
 )
 def test_what_is_no_change_of_a_parameter_is_told_in_one_sentence(

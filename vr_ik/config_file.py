@@ -118,7 +118,7 @@ def value_of(text: str) -> Any:
     """Return the value that a text stands for in a parameter file; no YAML stands for itself."""
     try:
         return yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):  # dates that are none, deep brackets
         return text
 
 

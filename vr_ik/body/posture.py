@@ -60,9 +60,9 @@ _STIFFNESS = {
     'ankle_inversion': 30.0,
 }
 # How much a joint stays as it was just now where devices leave it free, times seconds, in the unit
-# of its stiffness: what moves the trunk or a whole limb is slow, what turns about the bone that
-# carries it is not. An elbow that only the posture places would else jump about with every tremor
-# of a nearly straight arm, and go along with every wave of the hand.
+# of its stiffness. An elbow that only the posture places would else jump about with every tremor
+# of a nearly straight arm, and go along with every wave of the hand; slow ankles keep knees from
+# jumping when a leg comes off being straight. What turns about its own bone is quick.
 _DRAG_S = {
     'lumbar': 10.0,
     'thorax': 10.0,

@@ -74,6 +74,8 @@ _LOW_HEAD, _SHORT_LEGS = 0.77, 1.3
 # Trackers farther out on a stretched arm sit on the forearm: the average body's elbow is at 0.51,
 # less a centimetre or two for those that are strapped right below it.
 _ELBOW_ALONG_ARM = 0.49
+# A device that is hardly nearer to one bone than to another may be on either.
+_AS_NEAR_M = 0.03
 
 # Devices by the part of the body that they are worn on: links whose bones may carry them, each
 # with the link at its far end. Of two that are as near the first is taken.
@@ -83,7 +85,7 @@ _SEGMENTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     'chest': (('torso', 'neck'),),
     'controller': (('wrist', 'gripper'),),
     'shoulder': (('clavicle', 'upper_arm'),),
-    'elbow': (('upper_arm', 'forearm'), ('forearm', 'wrist')),
+    'elbow': (('forearm', 'wrist'), ('upper_arm', 'forearm')),
     'knee': (('thigh', 'shin'), ('shin', 'ankle')),
     'foot': (('ankle', 'toe'), ('shin', 'ankle')),
 }
@@ -118,7 +120,7 @@ def calibrate_standing(
     mounts = {}
     devices = {**(held_out or {}), **poses}
     for role, device in devices.items():
-        link, distance_m = _carrier(role, devices, links)
+        link, distance_m = _carrier(role, poses if role in poses else devices, links)
         if distance_m > _FARTHEST_M and role in poses:
             raise CalibrationError(
                 f'{role} is {distance_m:.2f} m away from the body; is it worn, and by its name?'
@@ -303,16 +305,19 @@ def _carrier(
 ) -> tuple[str, float]:
     """Return the link whose bone is nearest to where the device is strapped, and how near [m].
 
-    What is worn on both sides is worn alike: both devices tell together on which bone.
+    What is worn on both sides is worn alike: where a device is as near to two bones, the one on
+    the other side tells, too.
     """
     side, part = ('', role) if role in _SEGMENTS else (role[:2], role[2:])
-    pair = [s for s in ('l_', 'r_') if f'{s}{part}' in devices] if side else ['']
-    distances = {s: _bone_distances(devices[s + part][:3, 3], s, part, links) for s in pair}
-    # To the millimetre: at the joint of two bones rounding errors would choose.
-    nearest = min(
-        distances[side], key=lambda link: round(sum(d[link] for d in distances.values()), 3)
-    )
-    return side + nearest, distances[side][nearest]
+    own = _bone_distances(devices[role][:3, 3], side, part, links)
+    both = own
+    other_side = {'l_': 'r_', 'r_': 'l_', '': ''}[side]
+    other = devices.get(other_side + part)
+    if other is not None and max(own.values()) - min(own.values()) < _AS_NEAR_M:
+        across = _bone_distances(other[:3, 3], other_side, part, links)
+        both = {link: own[link] + across[link] for link in own}
+    nearest = min(both, key=lambda link: both[link])
+    return side + nearest, own[nearest]
 
 
 def _bone_distances(
@@ -333,4 +338,6 @@ def _distance(point: Array, start: Array, end: Array) -> float:
     """Return the distance [m] of a point from the bone between two others."""
     bone = end - start
     along = float(np.clip((point - start) @ bone / (bone @ bone), 0.0, 1.0))
-    return float(np.linalg.norm(point - start - along * bone))
+    # From the nearer end, so that two bones are as far from what is nearest to their joint.
+    nearest = start + along * bone if along < 0.5 else end - (1.0 - along) * bone
+    return float(np.linalg.norm(point - nearest))

@@ -26,7 +26,8 @@ NodeName = Annotated[
     str, typer.Argument(metavar='NODE', help="Its name: '/solver_node', '/anna/solver_node' ...")
 ]
 Timeout = Annotated[
-    float, typer.Option('--timeout', metavar='S', min=0.1, help='How long to wait [s].')
+    float,
+    typer.Option('--timeout', metavar='S', min=0.1, help='How long to wait for each answer [s].'),
 ]
 
 
@@ -58,9 +59,12 @@ def set_(
 
     The exit code is 0 if it was done, 1 if the node refused it.
     """
-    answer, given = import_node_module('remote_parameters').set_parameters(
-        node, dict(map(_pair, changes)), timeout_s
-    )
+    texts: dict[str, str] = {}
+    for name, text in map(_pair, changes):
+        if name in texts:
+            raise VrIkError(f"'{name}' is named twice.")
+        texts[name] = text
+    answer, given = import_node_module('remote_parameters').set_parameters(node, texts, timeout_s)
     if not answer.successful:
         typer.echo(answer.reason, err=True)
         raise typer.Exit(1)

@@ -29,6 +29,7 @@ from vr_ik.evaluation.eval_plot import plot_motion
 from vr_ik.evaluation.metrics import Figures, motion_figures, overall_figures, unbeaten
 from vr_ik.evaluation.reconstruction import input_roles, POINTS, reconstruct
 from vr_ik.evaluation.recordings import Recording
+from vr_ik.pipeline import Pipeline
 
 _COLUMNS = (
     'head',
@@ -73,9 +74,11 @@ def compare(
         raise bad_value('model', configs[0].model, "only the 'full' model can be evaluated")
     # Devices that are not followed are read, too: they are the truth.
     recordings = _chosen(read_recordings(data, replace(configs[0], {'trackers': ROLES})), names)
+    # What is wrong is told before the first of them takes its time.
     for recording in recordings:
-        # Before the first of them takes its time.
         input_roles(recording, points)
+    for config in configs:
+        Pipeline(config)
     by_solver = {}
     for config in configs:
         figures = _evaluate(recordings, points, config, refined, plot)

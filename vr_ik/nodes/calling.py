@@ -52,6 +52,8 @@ class Caller:
         """
         ends_s = time.monotonic() + self._timeout_s
         while True:
+            if not rclpy.ok():
+                raise ExternalShutdownException
             offered = self._node.get_service_names_and_types()
             known = among({service: types[0] for service, types in offered})
             if name in known:

@@ -80,10 +80,10 @@ _APART_RAD = 0.5
 """Some joint must differ so much for a pose to be another one."""
 _BENT_RAD = {'elbow_flexion': 1.2}
 """How joints are bent in every other start: what a stretched arm does not find, a bent one may."""
-_STRAIGHT_RAD = {'elbow_flexion': math.radians(7.0), 'knee_flexion': math.radians(3.0)}
-"""Angles below which limbs resist being straightened. A straight limb lies on a saddle of the
-cost: it would stay straight, however near its device comes, until some rounding error lets it go,
-and then leap."""
+_STRAIGHT_RAD = math.radians(3.0)
+"""Angle below which elbows and knees resist being straightened. A straight limb lies on a saddle
+of the cost: it would stay straight, however near its device comes, until some rounding error lets
+it go, and then leap."""
 _STRAIGHT_PULL = 3e-3
 """How much they do [1/rad^2]."""
 _UNUSED = -2
@@ -106,8 +106,8 @@ class BodySolver(LevenbergMarquardt):
         self._retry[[FAR, LEAST, SHORTEST, LONGEST]] = _FAR_M, _LEAST, _EVERY, _SELDOM
         self._retry[[GAIN, STRAIN, APART]] = _GAIN, np.inf, _APART_RAD
         super().__init__(model, tasks, **options)
-        self.soft_limits[:, 0] = [_STRAIGHT_RAD.get(name[2:], 0.0) for name in model.joint_names]
-        self.soft_limits[:, 1] = np.where(self.soft_limits[:, 0] > 0.0, _STRAIGHT_PULL, 0.0)
+        bends = [name[2:] in ('elbow_flexion', 'knee_flexion') for name in model.joint_names]
+        self.soft_limits[bends] = _STRAIGHT_RAD, _STRAIGHT_PULL
         self.reset()  # the solver has been tried out meanwhile
 
     def set_natural(self, posture: Array, pull: Array, usual_strain: float) -> None:

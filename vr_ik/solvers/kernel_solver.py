@@ -63,7 +63,7 @@ class KernelSolver:
         """(n, 2) lower and upper limit of each joint; may be narrowed between calls."""
         self.soft_limits = self.joints[:, 4:]
         """(n, 2) where each joint [rad] begins to resist on the way down, and the pull back
-        [1/rad^2]; may be written between calls."""
+        [1/rad^2], for methods that descend a cost; may be written between calls."""
         self._nq = model.nq
         self._targets_shape = (len(tasks), 4, 4)
         self._size = SolveResult.size(model.nq, len(tasks))
