@@ -114,13 +114,13 @@ def test_what_the_node_refuses_is_told_and_nothing_is_changed(
         ('names=[1, y]', 'it must be a list'),
         ('lengths=[', 'it must be a list'),
         ('count=2024-13-45', 'it must be a whole number'),
-        ('length_m=2', "'length_m' is named twice"),
+        ('name=berta', "'name' is named twice"),
     ],
 )
 def test_what_is_no_change_of_a_parameter_is_told_in_one_sentence(
     bound: Bound, change: str, reason: str
 ) -> None:
-    code, out, told = bound.set('length_m=1', change)
+    code, out, told = bound.set('name=anna', change)
     assert (code, out, told.count('\n')) == (2, '', 0)
     assert reason in told
     assert bound.config.value == Sample()
