@@ -15,9 +15,11 @@
 """`vr_ik call` against services that are offered as our nodes offer theirs."""
 
 from collections.abc import Iterator
+import subprocess
+import sys
 
 import pytest
-from ros_graph import commanded, Listener, listening
+from ros_graph import commanded, environment, Listener, listening, PATIENCE_S
 
 from vr_ik.errors import VrIkError
 from vr_ik.nodes.triggers import offer, offer_switch
@@ -82,3 +84,14 @@ def test_what_cannot_be_called_is_told(listener, arguments, reason):
     code, _, told = called(listener, *arguments)
     assert code == 2
     assert reason in told
+
+
+def test_who_is_all_alone_is_told_so():
+    command = [sys.executable, '-m', 'vr_ik.cli.main', 'call', '/nobody/greet', '--timeout', '0.5']
+    alone = environment(ROS_AUTOMATIC_DISCOVERY_RANGE='OFF')
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, env=alone, check=False
+    )
+    assert result.returncode == 2
+    assert "No service can be seen from here, so not '/nobody/greet' either" in result.stderr
+    assert 'ROS_DOMAIN_ID' in result.stderr

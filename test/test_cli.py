@@ -157,6 +157,7 @@ def test_bad_input_is_told_in_one_sentence(arguments, parts):
         ('tracker_node: {ros__parameters: {rate_hz: 1e9}}', ["'rate_hz'", '250']),
         ('tracker_node: {ros__parameters: {rat_hz: 90}}', ["'rat_hz'", "'rate_hz'"]),
         ('solver_node: [', ['YAML']),
+        ('solvr_node: {ros__parameters: {}}', ['tracker_node or solver_node', '/solvr_node']),
     ],
 )
 def test_run_names_what_is_wrong_in_the_file(tmp_path, text, parts):

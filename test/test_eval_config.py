@@ -132,3 +132,19 @@ def test_what_cannot_be_judged_is_told_in_one_sentence(bag, tmp_path, text, reas
     result = run(bag, '--config', path)
     assert result.exit_code == 2 and result.output.count('\n') == 1
     assert reason in result.output
+
+
+@pytest.mark.parametrize('node', ['solvr_node', 'tracker_node', 'anna/solver_nod'])
+def test_a_file_that_says_nothing_of_the_solver_is_refused(bag, tmp_path, node):
+    path = tmp_path / 'other.yaml'
+    path.write_text(f'/{node}: {{ros__parameters: {{spine: rigid}}}}')
+    result = run(bag, '--config', path)
+    assert result.exit_code == 2
+    assert 'no section that holds for solver_node' in result.output
+    assert f'it has /{node}.' in result.output
+
+
+def test_a_section_for_all_nodes_holds_for_the_solver(bag, tmp_path):
+    path = tmp_path / 'all.yaml'
+    path.write_text('/**: {ros__parameters: {spine: rigid}}')
+    assert evaluated(tmp_path, bag, '--config', path)['parameters'] == {'spine': 'rigid'}

@@ -97,20 +97,21 @@ def only_namespace(path: Path | str, node_name: str) -> str:
     return found[0]
 
 
-def check_namespace(path: Path | str, node_name: str, namespace: str) -> None:
-    """Raise `ConfigError` where a file has the node in other namespaces alone.
+def check_holds(path: Path | str, node_names: Collection[str], namespace: str) -> None:
+    """Raise `ConfigError` where nothing that a file says holds for one of these nodes there.
 
-    ROS 2 would pass over all that stands there.
+    ROS 2 would pass over all of it: over nodes of other names, or in other namespaces.
     """
     try:
         nodes = [node for node, _ in _sections(_read(Path(path)), '')]
     except VrIkError as error:
         raise ConfigError(f'{path}: {error}') from error
-    own = [node for node in nodes if node.rpartition('/')[2] == node_name]
-    if own and not any(_is_for(node, f'{namespace}/{node_name}') for node in own):
+    named = [node for node in nodes if node.rpartition('/')[2] in node_names] or nodes
+    wanted = [f'{namespace}/{name}' for name in node_names]
+    if named and not any(_is_for(node, each) for node in named for each in wanted):
         raise ConfigError(
-            f'{path} has no section that holds for {node_name} in the namespace '
-            f"'{namespace or '/'}'; it has {', '.join(own)}."
+            f'{path} has no section that holds for {" or ".join(node_names)} in the namespace '
+            f"'{namespace or '/'}'; it has {', '.join(named)}."
         )
 
 

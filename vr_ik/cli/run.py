@@ -21,8 +21,10 @@ import typer
 
 from vr_ik.cli.ros import import_node_module
 from vr_ik.config import SolverConfig, TrackerConfig
-from vr_ik.config_file import load_config, namespaces
+from vr_ik.config_file import check_holds, load_config, namespaces
 from vr_ik.interruption import Interruption
+
+_NODES = ('tracker_node', 'solver_node')
 
 
 def run(
@@ -37,8 +39,9 @@ def run(
     several namespaces, as config/two_users.yaml, gets a tracker and a solver in each of them.
     """
     # Checked here first: ROS 2 would pass over misspelt names.
-    places = namespaces(config, ('tracker_node', 'solver_node'))
+    places = namespaces(config, _NODES)
     for namespace in places:
+        check_holds(config, _NODES, namespace)
         load_config(TrackerConfig, config, 'tracker_node', namespace)
         load_config(SolverConfig, config, 'solver_node', namespace)
     with Interruption() as interruption:

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import typer
 
 from vr_ik.config import replace, SolverConfig
-from vr_ik.config_file import check_namespace, load_config, namespaces, only_namespace
+from vr_ik.config_file import check_holds, load_config, namespaces, only_namespace
 from vr_ik.errors import VrIkError
 
 ConfigFile = Annotated[
@@ -62,7 +62,7 @@ def user_config(
         named = namespaces(config_file, (_NODE,))
         if space is None:
             space = only_namespace(config_file, _NODE) or None
-        check_namespace(config_file, _NODE, space or '')
+        check_holds(config_file, (_NODE,), space or '')
         config = load_config(SolverConfig, config_file, _NODE, space or '')
     if space and space not in named and not config.frame_prefix:
         config = replace(config, {'frame_prefix': f'{space[1:]}/'})

@@ -58,6 +58,11 @@ class Caller:
             known = among({service: types[0] for service, types in offered})
             if name in known:
                 return known[name]
+            if time.monotonic() > ends_s and not known:
+                raise VrIkError(
+                    f"No {what} can be seen from here, so not '{name}' either; is its program "
+                    'running, with the same ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE?'
+                )
             if time.monotonic() > ends_s:
                 raise UnknownNameError(what, name, known)
             time.sleep(_LOOK_EVERY_S)
