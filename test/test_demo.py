@@ -148,8 +148,20 @@ def test_silence_ends_it_with_and_without_a_time(monkeypatch, seconds):
     shown = demonstration.Demonstration(Console(quiet=True), seconds, None)
     watch = demonstration._Watch(Interruption(), (demonstration._Flow(measures),))
     with pytest.raises(NodesError, match='No joint states have come'):
-        list(shown._pictures(measures, None, watch))
+        shown._show(measures, None, watch)
     assert measures.seconds >= 0.3
+
+
+def test_others_that_publish_the_same_are_warned_of_once():
+    sources, said = [1], []
+    others = demonstration._Others(lambda: sources[0], said.append)
+    others.check()
+    assert said == []
+    sources[0] = 2
+    others.check()
+    others.check()
+    assert len(said) == 1
+    assert said[0].startswith('2 nodes publish joint_states')
 
 
 def test_no_node_outlives_it_even_when_it_is_killed(start):

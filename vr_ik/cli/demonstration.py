@@ -14,7 +14,7 @@
 
 """What the demonstration does with running nodes: wait for them, measure them, show them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 import math
 import os
@@ -89,6 +89,27 @@ class _Flow:
             )
 
 
+class _Others:
+    """Others that publish the same topics, a part that warns of them once."""
+
+    def __init__(self, sources: Callable[[], int], say: Callable[[str], None]) -> None:
+        """Ask for the number of sources, which is one where all is well."""
+        self._sources = sources
+        self._say = say
+        self._warned = False
+
+    def check(self) -> None:
+        """Warn as soon as there are any."""
+        if self._warned or (sources := self._sources()) <= 1:
+            return
+        self._warned = True
+        domain = os.environ.get('ROS_DOMAIN_ID', '0')
+        self._say(
+            f'{sources} nodes publish joint_states in ROS domain {domain}: the figures are of '
+            'no use. End the others, or set another ROS_DOMAIN_ID.'
+        )
+
+
 class Demonstration:
     """Measures and shows nodes that follow a simulated user."""
 
@@ -108,7 +129,6 @@ class Demonstration:
         self._port = port
         self._record = record
         self._measures: Measures | None = None
-        self._warned = False
 
     def run(
         self, user_height_m: float, origin_s: int, nodes: NodeProcesses, interruption: Interruption
@@ -130,9 +150,9 @@ class Demonstration:
                 viewer = self._open_viewer(measures, stack)
                 # Anew: the opening of the page has held up what came meanwhile.
                 measures.begin(time.time_ns())
-                watch = _Watch(interruption, (*parts, _Flow(measures)))
-                for _ in self._pictures(measures, viewer, watch):
-                    self._warn_of_others(listener.sources())
+                others = _Others(listener.sources, self._say)
+                watch = _Watch(interruption, (*parts, _Flow(measures), others))
+                self._show(measures, viewer, watch)
             finally:
                 measures.end(time.time_ns())
 
@@ -172,10 +192,8 @@ class Demonstration:
         self._say(f'Web page: {viewer.url}')
         return viewer
 
-    def _pictures(
-        self, measures: Measures, viewer: Viewer | None, watch: _Watch
-    ) -> Iterator[None]:
-        """Refresh the page until the time is over; yield after each renewal of the figures."""
+    def _show(self, measures: Measures, viewer: Viewer | None, watch: _Watch) -> None:
+        """Refresh the page and the figures until the time is over."""
         dashboard = Dashboard(measures, viewer.url if viewer else '')
         is_terminal = self._console.is_terminal
         period_s = _TABLE_PERIOD_S if is_terminal else _LINE_PERIOD_S
@@ -196,13 +214,3 @@ class Demonstration:
                         live.update(dashboard.table(), refresh=True)
                     else:
                         self._say(describe(measures.summary()))
-                    yield
-
-    def _warn_of_others(self, sources: int) -> None:
-        if sources > 1 and not self._warned:
-            self._warned = True
-            domain = os.environ.get('ROS_DOMAIN_ID', '0')
-            self._say(
-                f'{sources} nodes publish joint_states in ROS domain {domain}: the figures are of '
-                'no use. End the others, or set another ROS_DOMAIN_ID.'
-            )
