@@ -153,7 +153,8 @@ def test_silence_ends_it_with_and_without_a_time(monkeypatch, seconds):
 
 
 def test_others_that_publish_the_same_are_warned_of_once():
-    sources, said = [1], []
+    sources = [1]
+    said: list[str] = []
     others = demonstration._Others(lambda: sources[0], said.append)
     others.check()
     assert said == []
