@@ -87,6 +87,13 @@ def test_a_file_is_judged_by_its_parameters_and_the_recording_by_its_own_body(ba
     assert default['mean'] != figures['mean']
 
 
+def test_the_tables_say_what_is_not_by_default(bag, file):
+    told = run(bag, '--config', file, '--no-refine').output
+    assert 'Not by default: ' in told
+    assert 'spine rigid, ' in told
+    assert 'Not by default' not in run(bag, '--no-refine').output
+
+
 def test_options_go_before_the_file(bag, file, tmp_path):
     solvers = ('--solver', 'two_bone', '--solver', 'lm')
     figures = evaluated(tmp_path, bag, '--config', file, '--no-smooth', *solvers)

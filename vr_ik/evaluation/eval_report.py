@@ -142,6 +142,9 @@ def _print(solver: str, points: str, figures: Figures) -> None:
     console.print(_limits_line(figures))
     console.print(_times_line(figures))
     console.print(_unbeaten_line(figures))
+    if figures['parameters']:
+        given = ', '.join(f'{name} {value}' for name, value in figures['parameters'].items())
+        console.print(f'Not by default: {given}.', highlight=False, markup=False)
 
 
 def _print_side_by_side(points: str, by_solver: dict[str, Figures]) -> None:
