@@ -148,6 +148,55 @@ def test_a_t_pose_is_put_before_motion_that_has_none(tmp_path):
     assert ankle[0, 2] == pytest.approx(ankle[1, 2])
 
 
+HAND_L_Z, FOOT_L_X, THIGH_L_Z = 6 + 3 * 6, 6 + 3 * 13 + 1, 6 + 3 * 11
+"""Columns of turns: a hand against its forearm, a foot's pitch, a leg to the side."""
+
+
+def hanging_arms(count):
+    """Return a motion that does not begin with a T-pose."""
+    row = rows(count, 0.0)
+    row[:, [6 + 3 * 4, 6 + 3 * 8]] = -70.0, 70.0
+    return row
+
+
+def test_hands_are_straight_in_a_t_pose_that_is_put_before(tmp_path):
+    """However the motion begins: how hands will be bent is for the solver to find out."""
+    row = hanging_arms(4)
+    row[:, HAND_L_Z] = 40.0
+    recording = read_mocap(write(tmp_path, skeleton(4, row)))
+    forearm = recording.joints['l_wrist'] - recording.joints['l_forearm']
+    forearm /= np.linalg.norm(forearm, axis=1, keepdims=True)
+    hand = recording.poses['l_controller'][:, :3, :3]
+    in_hand = np.einsum('nji,nj->ni', hand, forearm)
+    bend_deg = np.degrees(np.arccos(np.clip(in_hand[1:] @ in_hand[0], -1.0, 1.0)))
+    assert np.allclose(bend_deg, 40.0)
+
+
+def test_soles_are_flat_in_a_t_pose_that_is_put_before(tmp_path):
+    """As they are where the foot stands, though it begins on its toes and stands apart."""
+    row = hanging_arms(20)
+    row[:, THIGH_L_Z] = 12.0
+    row[:, FOOT_L_X - 1] = -12.0
+    row[:3, FOOT_L_X] = 30.0
+    row[:3, 1] += 8.0
+    recording = read_mocap(write(tmp_path, skeleton(20, row)))
+    up = recording.poses['l_foot'][:, 2, 2]
+    assert np.allclose(up[4:], 1.0, atol=1e-9)
+    assert np.allclose(up[1:4], np.cos(np.radians(30.0)))
+
+
+@pytest.mark.parametrize('sunk_m', [0.5, 0.1, -0.3])
+def test_a_t_pose_that_floats_or_sinks_is_put_on_the_ground(tmp_path, sunk_m):
+    row = rows(20, 60.0)
+    standing = read_mocap(write(tmp_path, skeleton(20, row)))
+    row[0, 1] -= 100.0 * sunk_m
+    recording = read_mocap(write(tmp_path, skeleton(20, row)))
+    for joint, places in standing.joints.items():
+        assert np.allclose(recording.joints[joint], places, atol=1e-9), joint
+    for role, poses in standing.poses.items():
+        assert np.allclose(recording.poses[role], poses, atol=1e-9), role
+
+
 WORN = {
     'hmd': ('head', (0.10, 0.0, 0.07)),
     'l_controller': ('l_wrist', (0.03, 0.08, -0.02)),

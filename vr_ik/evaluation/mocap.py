@@ -59,13 +59,21 @@ _LEG_RANGE_M = (0.5, 1.2)
 # Metres, centimetres, inches, and the unit of CMU's skeletons.
 _UNITS = (1.0, 0.01, 0.0254, 0.0254 / 0.45)
 _LEVEL = math.radians(20.0)
+# A foot stands where its ankle is about as low as in the lowest tenth of the frames.
+_LOWEST_PERCENT = 10.0
+_STANDS_M = 0.015
+_UP = np.array([0.0, 0.0, 1.0])
 _OUT, _DOWN = 'out', 'down'
 _BONES = {'upper_arm': _OUT, 'forearm': _OUT, 'thigh': _DOWN, 'shin': _DOWN}
 _END = {'upper_arm': 'forearm', 'forearm': 'wrist', 'thigh': 'shin', 'shin': 'ankle'}
 
 
 def read_mocap(path: Path) -> Recording:
-    """Read a BVH file as a recording; where it does not start with a T-pose, one is put before."""
+    """Read a BVH file as a recording; where it does not start with a T-pose, one is put before.
+
+    The T-pose stands on the ground of the motion, as whoever is measured does: in files that begin
+    with one, it often floats or sinks.
+    """
     bvh = read_bvh(path)
     columns = _columns(path, bvh.names)
     # y up, z forward and x left into x forward, y left and z up.
@@ -80,8 +88,9 @@ def read_mocap(path: Path) -> Recording:
         bone[:, :3, 3] *= unit
     first = {link: bone[0] for link, bone in bones.items()}
     if not _is_t_pose(first):
-        stance = _t_pose(first)
+        stance = _t_pose(bones)
         bones = {link: np.concatenate((stance[link][None], bone)) for link, bone in bones.items()}
+    _put_first_on_ground(bones)
     return Recording(
         path.stem,
         1.0 / bvh.frame_time_s,
@@ -137,27 +146,48 @@ def _is_t_pose(first: Mapping[str, Array]) -> bool:
     return True
 
 
-def _t_pose(first: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the skeleton upright with level arms, every bone turned there the shortest way."""
+def _t_pose(bones: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the skeleton upright with level arms, every bone turned there the shortest way.
+
+    Hands are straight on the forearms, soles flat, and the head looks ahead: what the first frame
+    has of that would tell of the motion to come.
+    """
+    first = {link: bone[0] for link, bone in bones.items()}
     left = _left(first)
     ahead = np.array([left[1], -left[0], 0.0])
     up = first['neck'][:3, 3] - first['base_link'][:3, 3]
-    upright = _shortest_turn(up, np.array([0.0, 0.0, 1.0]))
+    upright = _shortest_turn(up, _UP)
     origin = first['base_link'][:3, 3]
     stance = {link: _turned(bone, upright, origin, origin) for link, bone in first.items()}
     for side, out in (('l', left), ('r', -left)):
-        aims = {_OUT: out, _DOWN: np.array([0.0, 0.0, -1.0])}
+        aims = {_OUT: out, _DOWN: -_UP}
         for chain in (('upper_arm', 'forearm', 'wrist'), ('thigh', 'shin', 'ankle')):
             _stretch(stance, side, chain, aims)
-    # The soles come back to where they were, and the head looks ahead.
+        # Without any rotation a hand is in line with its forearm, whatever the skeleton's axes.
+        stance[f'{side}_wrist'][:3, :3] = stance[f'{side}_forearm'][:3, :3]
+        foot = stance[f'{side}_ankle']
+        flat = _shortest_turn(foot[:3, :3] @ _up_in_foot(bones[f'{side}_ankle']), _UP)
+        stance[f'{side}_ankle'] = _turned(foot, flat, foot[:3, 3], foot[:3, 3])
     head = stance['head']
     look = _shortest_turn(head[:3, :3] @ first['head'][:3, :3].T @ ahead, ahead)
     stance['head'] = _turned(head, look, head[:3, 3], head[:3, 3])
-    lowest = min(first[f'{side}_ankle'][2, 3] for side in 'lr')
-    lift = lowest - min(stance[f'{side}_ankle'][2, 3] for side in 'lr')
-    for bone in stance.values():
-        bone[2, 3] += lift
     return stance
+
+
+def _up_in_foot(ankle: Array) -> Array:
+    """Return what is up in the axes of a foot that stands."""
+    heights = ankle[:, 2, 3]
+    stands = heights <= np.percentile(heights, _LOWEST_PERCENT) + _STANDS_M
+    return np.asarray(np.median(ankle[stands, 2, :3], axis=0))
+
+
+def _put_first_on_ground(bones: Mapping[str, Array]) -> None:
+    """Lift or lower the first frame to where the lower foot stands in the others, unless it is."""
+    lower = np.minimum(bones['l_ankle'][:, 2, 3], bones['r_ankle'][:, 2, 3])
+    lift_m = float(np.percentile(lower, _LOWEST_PERCENT) - lower[0])
+    if abs(lift_m) > _STANDS_M:
+        for bone in bones.values():
+            bone[0, 2, 3] += lift_m
 
 
 def _stretch(
@@ -194,8 +224,7 @@ def _shortest_turn(start: Array, end: Array) -> Array:
 def _devices(bones: Mapping[str, Array]) -> dict[str, Array]:
     """Return the poses of devices that are rigid on the bones; frame 0 is the T-pose."""
     left = _left({link: bone[0] for link, bone in bones.items()})
-    up = np.array([0.0, 0.0, 1.0])
-    axes = np.column_stack((np.cross(left, up), left, up))
+    axes = np.column_stack((np.cross(left, _UP), left, _UP))
     devices = {}
     for part, (kind, (x, y, z)) in _WORN.items():
         for side, outward in (('l_', 1.0), ('r_', -1.0)) if kind in _PAIRS else (('', 1.0),):
