@@ -196,21 +196,45 @@ def test_a_chosen_motion_is_drawn_and_an_unknown_one_refused(folder, tmp_path):
     assert refused.exit_code == 2 and "'jump'" in refused.output and 'wave' in refused.output
 
 
-def test_what_cannot_be_evaluated_is_refused_before_the_work(folder, tmp_path, recording):
-    """Of several motions one lacks devices, or has the name of another."""
+@pytest.fixture
+def without_waist(folder):
+    """A file of a motion that six devices did not see."""
     raw = dict(np.load(folder / 'vive_raw.npz'))
     few = np.isin(raw['wave__tags'], ['head', 'lHand', 'rHand'])
-    three = tmp_path / 'three.npz'
-    np.savez(three, few=raw['wave'][:, few], few__tags=raw['wave__tags'][few])
-    refused = run(folder / 'vive_raw.npz', three, '--points', '6')
+    file = folder / 'three.npz'
+    np.savez(file, few=raw['wave'][:, few], few__tags=raw['wave__tags'][few])
+    return file
+
+
+def test_what_cannot_be_evaluated_is_left_out_and_named(folder, without_waist):
+    """One file is none, one motion lacks devices, one begins in no pose to calibrate from."""
+    (folder / 'broken.bvh').write_text('nothing')
+    raw = dict(np.load(folder / 'vive_raw.npz'))
+    np.savez(folder / 'late.npz', late=raw['wave'][1:], late__tags=raw['wave__tags'])
+    whole, file = folder / 'whole.json', folder / 'e.json'
+    assert run(folder / 'vive_raw.npz', '--no-refine', '--json', whole).exit_code == 0
+    result = run(folder, '--no-refine', '--json', file)
+    assert result.exit_code == 1, result.output
+    expected, figures = json.loads(whole.read_text()), json.loads(file.read_text())
+    assert expected['left_out'] == {} and expected['mean'] == figures['mean']
+    assert set(figures['motions']) == {'wave'}
+    reasons = figures['left_out']
+    assert set(reasons) == {'broken.bvh', 'few', 'late'}
+    assert 'no BVH' in reasons['broken.bvh'] and 'look forward' in reasons['late']
+    assert "'few' has no waist, l_foot, r_foot" in reasons['few']
+    assert 'it has hmd, l_controller, r_controller' in reasons['few']
+    assert all(f"Left out: '{name}'" in result.output for name in reasons)
+
+
+def test_what_cannot_be_evaluated_at_all_is_refused_before_the_work(folder, without_waist):
+    refused = run(without_waist, '--points', '6')
     assert refused.exit_code == 2 and 'rigid' not in refused.output
     assert "'few' has no waist, l_foot, r_foot" in refused.output
-    assert 'it has hmd, l_controller, r_controller' in ' '.join(refused.output.split())
-    np.savez(tmp_path / 'again.npz', **raw)
-    twice = run(folder / 'vive_raw.npz', tmp_path / 'again.npz')
+    np.savez(folder / 'again.npz', **np.load(folder / 'vive_raw.npz'))
+    twice = run(folder / 'vive_raw.npz', folder / 'again.npz')
     assert twice.exit_code == 2 and "Two recordings are named 'wave'" in twice.output
     # With three devices and nothing else there is no truth, which is said.
-    alone = run(three, '--points', '3', '--no-refine')
+    alone = run(without_waist, '--points', '3', '--no-refine')
     assert alone.exit_code == 0 and 'No elbows or knees are known' in alone.output
 
 

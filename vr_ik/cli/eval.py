@@ -61,7 +61,8 @@ def eval_(
 ) -> None:
     """Reconstruct recorded motions and compare them with what was held out as the truth.
 
-    The body is measured in each recording: a parameter file says nothing about its size.
+    The body is measured in each recording: a parameter file says nothing about its size. What
+    cannot be evaluated is left out and named, and the exit code is then 1.
     """
     # Imported late: numba takes a second, which the other commands need not wait for.
     from vr_ik.evaluation.eval_report import compare
@@ -77,3 +78,5 @@ def eval_(
     figures = compare(data, points, configs, refine, plot, motion or [])
     if json_file is not None:
         write_text(json_file, json.dumps(figures, indent=2) + '\n')
+    if figures['left_out']:
+        raise typer.Exit(1)

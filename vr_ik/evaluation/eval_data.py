@@ -31,8 +31,12 @@ def read_recordings(paths: Sequence[Path], config: SolverConfig | None = None) -
     bags. The configuration names the devices and their frames in bags.
     """
     config = SolverConfig() if config is None else config
-    files = [file for path in paths for file in _files(path)]
-    return [recording for file in files for recording in _read(file, config)]
+    return [recording for file in recording_files(paths) for recording in read_file(file, config)]
+
+
+def recording_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files and bags of known kinds; raise `VrIkError` where a path holds none."""
+    return [file for path in paths for file in _files(path)]
 
 
 def _files(path: Path) -> list[Path]:
@@ -60,7 +64,8 @@ def _is_known(path: Path) -> bool:
     return path.suffix in ('.npz', '.bvh') or is_bag(path)
 
 
-def _read(path: Path, config: SolverConfig) -> list[Recording]:
+def read_file(path: Path, config: SolverConfig) -> list[Recording]:
+    """Read the recordings of one file or bag."""
     if path.suffix == '.npz':
         return read_vive(path)
     return [read_mocap(path) if path.suffix == '.bvh' else read_bag(path, config)]

@@ -23,11 +23,16 @@ from rich.table import Table
 
 from vr_ik.config import replace, ROLES, SolverConfig
 from vr_ik.config_fields import bad_value, changed
-from vr_ik.errors import CalibrationError, UnknownNameError, VrIkError
-from vr_ik.evaluation.eval_data import read_recordings
+from vr_ik.errors import UnknownNameError, VrIkError
+from vr_ik.evaluation.eval_data import read_file, recording_files
 from vr_ik.evaluation.eval_plot import plot_motion
 from vr_ik.evaluation.metrics import Figures, motion_figures, overall_figures, unbeaten
-from vr_ik.evaluation.reconstruction import input_roles, POINTS, reconstruct
+from vr_ik.evaluation.reconstruction import (
+    calibrate_on_first,
+    input_roles,
+    POINTS,
+    reconstruct,
+)
 from vr_ik.evaluation.recordings import Recording
 from vr_ik.pipeline import Pipeline
 
@@ -66,17 +71,17 @@ def compare(
     """Print a table for each configuration, named by its solver, of all motions or those named.
 
     The configurations differ in the solver alone. Returns all figures, as `vr_ik eval --json`
-    writes them: those of the first solver, and under 'solvers' those of the others by name.
+    writes them: those of the first solver, under 'solvers' those of the others by name, and under
+    'left_out' the reason for each file or motion that cannot be evaluated.
     """
     if points not in POINTS:
         raise UnknownNameError('choice of points', points, POINTS)
     if configs[0].model != 'full':
         raise bad_value('model', configs[0].model, "only the 'full' model can be evaluated")
-    # Devices that are not followed are read, too: they are the truth.
-    recordings = _chosen(read_recordings(data, replace(configs[0], {'trackers': ROLES})), names)
+    left_out: dict[str, str] = {}
+    recordings = _chosen(_read(data, configs[0], left_out), names)
+    recordings = _judged(recordings, points, configs[0], left_out)
     # What is wrong is told before the first of them takes its time.
-    for recording in recordings:
-        input_roles(recording, points)
     for config in configs:
         Pipeline(config)
     by_solver = {}
@@ -86,12 +91,51 @@ def compare(
         _print(config.solver, points, by_solver[config.solver])
     if len(by_solver) > 1:
         _print_side_by_side(points, by_solver)
+    for name, reason in left_out.items():
+        Console().print(f"Left out: '{name}': {reason}", style='red', markup=False)
     first, *others = by_solver
-    made = {'solver': first, 'points': points, 'refined': refined}
+    made = {'solver': first, 'points': points, 'refined': refined, 'left_out': left_out}
     figures = {**made, **by_solver[first]}
     if others:
         figures['solvers'] = {name: by_solver[name] for name in others}
     return figures
+
+
+def _read(data: list[Path], config: SolverConfig, left_out: dict[str, str]) -> list[Recording]:
+    """Read all recordings; note the files that cannot be read, with the reason."""
+    # Devices that are not followed are read, too: they are the truth.
+    config = replace(config, {'trackers': ROLES})
+    recordings = []
+    for file in recording_files(data):
+        try:
+            recordings += read_file(file, config)
+        except VrIkError as error:
+            left_out[file.name] = str(error)
+    if not recordings:
+        raise VrIkError(' '.join(left_out.values()))
+    return recordings
+
+
+def _judged(
+    recordings: list[Recording], points: str, config: SolverConfig, left_out: dict[str, str]
+) -> list[Recording]:
+    """Return the recordings that can be calibrated with these points; note why others cannot."""
+    judged = []
+    for recording in recordings:
+        try:
+            calibrate_on_first(recording, _roles(recording, points, config))
+        except VrIkError as error:
+            left_out[recording.name] = str(error)
+        else:
+            judged.append(recording)
+    if not judged:
+        raise VrIkError(' '.join(f"'{name}': {reason}" for name, reason in left_out.items()))
+    return judged
+
+
+def _roles(recording: Recording, points: str, config: SolverConfig) -> tuple[str, ...]:
+    """Return the devices that go in: those of the points that are followed."""
+    return tuple(role for role in input_roles(recording, points) if role in config.trackers)
 
 
 def _chosen(recordings: list[Recording], names: Sequence[str]) -> list[Recording]:
@@ -114,12 +158,8 @@ def _evaluate(
 ) -> Figures:
     motions = {}
     for recording in recordings:
-        wanted = input_roles(recording, points)
-        roles = tuple(role for role in wanted if role in config.trackers)
-        try:
-            reconstruction = reconstruct(recording, roles, config, refined)
-        except CalibrationError as error:
-            raise CalibrationError(f"'{recording.name}': {error}") from None
+        roles = _roles(recording, points, config)
+        reconstruction = reconstruct(recording, roles, config, refined)
         motions[recording.name] = motion_figures(reconstruction)
         if plot is not None:
             plot_motion(reconstruction, config.solver, plot)

@@ -73,21 +73,26 @@ def input_roles(recording: Recording, points: str) -> tuple[str, ...]:
     return wanted
 
 
+def calibrate_on_first(recording: Recording, roles: tuple[str, ...]) -> Calibration:
+    """Return what the first frame tells, or raise `CalibrationError` with the reason why nothing.
+
+    Of devices that are held out, it learns nothing but which bone they are worn on.
+    """
+    first = {role: p[0] for role, p in recording.poses.items() if np.isfinite(p[0]).all()}
+    return calibrate_standing(
+        {role: at for role, at in first.items() if role in roles},
+        {role: at for role, at in first.items() if role not in roles},
+    )
+
+
 def reconstruct(
     recording: Recording,
     roles: tuple[str, ...],
     config: SolverConfig,
     refined: bool = True,
 ) -> Reconstruction:
-    """Calibrate on the first frame, refine on all (`refined`), then solve frame by frame.
-
-    Of devices that are held out, calibration learns nothing but which bone they are worn on.
-    """
-    first = {role: p[0] for role, p in recording.poses.items() if np.isfinite(p[0]).all()}
-    calibration = calibrate_standing(
-        {role: at for role, at in first.items() if role in roles},
-        {role: at for role, at in first.items() if role not in roles},
-    )
+    """Calibrate on the first frame, refine on all (`refined`), then solve frame by frame."""
+    calibration = calibrate_on_first(recording, roles)
     frames = recording.frames(roles)
     if refined:
         worn = refine(calibration.wearing(roles), frames)
