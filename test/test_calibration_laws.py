@@ -200,6 +200,24 @@ def test_a_refined_body_meets_its_devices_better_than_the_first():
     assert off[1] < 0.6 * off[0]
 
 
+@pytest.mark.parametrize('side', ['l', 'r'])
+def test_motion_tells_that_a_leg_was_turned_out(side):
+    """Knees bend where they are, though they were taken to face ahead in the first pose."""
+    first = Calibration.nominal(1.75).wearing(SIX)
+    role, out = f'{side}_foot', math.radians(20.0 if side == 'l' else -20.0)
+    worn = first.mounts[role]
+    turned = pose(exp_rotation(np.array([0.0, 0.0, -out])), np.zeros(3))
+    true = replace(worn, pose_link_from_device=turned @ worn.pose_link_from_device)
+    refined = refine(first, exercise(replace(first, mounts={**first.mounts, role: true})))
+
+    def off(mount):
+        turn = mount.pose_link_from_device[:3, :3] @ true.pose_link_from_device[:3, :3].T
+        return math.atan2(turn[1, 0], turn[0, 0])
+
+    assert off(worn) == pytest.approx(out)
+    assert abs(off(refined.mounts[role])) < 0.6 * abs(out)
+
+
 def test_the_pose_of_the_first_calibration_is_still_met_with_straight_limbs():
     """Straight limbs that have some millimetres to spare would be bent by tens of degrees."""
     first = Calibration.nominal(1.75).wearing(SIX)

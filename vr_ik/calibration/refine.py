@@ -56,11 +56,11 @@ _INDEPENDENT_FRAMES = 30.0
 """Frames of a recording repeat each other; together they weigh as much as so many."""
 _FRAMES = 80
 # The pose of the first calibration, which counts for so many frames. Its joints are as the body
-# has them within some 2 deg, hands within 25 deg (pulls in 1/rad^2, beside devices that are off by
-# `_NOISE_M`).
+# has them within some 2 deg, hands and toes within 25 deg (pulls in 1/rad^2, beside devices that
+# are off by `_NOISE_M`).
 _STANCE_SHARE = 2.0
 _STANCE_STIFFNESS = 0.1
-_STANCE_WRISTS = 5e-4
+_STANCE_FREE = 5e-4
 # Arms and legs are straight in it, and stay so: the elbow of a straight arm goes with the root of
 # what the arm is too long by, 1 cm by 5 cm. Devices are met within a millimetre there, elbows and
 # knees within half a degree. So are rotations of trunk and legs: a belt that is turned by 2 deg on
@@ -166,10 +166,12 @@ def _stance_trust(role: str) -> tuple[float, float]:
 
 
 def _stance_stiffness(joint: str) -> float:
+    """Return how sure it is that a joint is as in the pose; hands and toes are turned at will."""
     part = joint.split('_')[1]
     if part in ('elbow', 'knee'):
         return _STANCE_STRAIGHT
-    return _STANCE_WRISTS if part in ('forearm', 'wrist') else _STANCE_STIFFNESS
+    is_free = part in ('forearm', 'wrist') or joint.endswith('hip_rotation')
+    return _STANCE_FREE if is_free else _STANCE_STIFFNESS
 
 
 def _is_straight(joint: str) -> bool:
