@@ -164,7 +164,9 @@ def _draw_over_time(axes: Any, r: Reconstruction, found: list[Track]) -> None:
     axes.set_ylabel('height [m]')
     axes.margins(x=0.0)
     if shown:
-        axes.legend(loc='upper right', ncols=len(shown), fontsize='small')
+        # Above the curves, which fill the whole of it.
+        above = {'loc': 'lower right', 'bbox_to_anchor': (1.0, 1.0)}
+        axes.legend(**above, ncols=2 * len(shown), fontsize='small')
 
 
 def _draw_errors(axes: Any, r: Reconstruction, found: list[Track]) -> None:
