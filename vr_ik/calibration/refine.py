@@ -41,7 +41,7 @@ from vr_ik.types import Array, Task, TrackingFrame
 # Standard deviations about the first calibration: of the logarithms of lengths, and of each
 # device's shift [m] and turn [rad] on its link. Hands hold controllers as they like; skin and
 # straps let the others sit a few centimetres off.
-_ARM_LENGTHS = {'upper_arm': 0.05, 'forearm': 0.05, 'shoulder_half_width': 0.11}
+_ARM_LENGTHS = {'upper_arm': 0.05, 'forearm': 0.05, 'shoulder_half_width': 0.08}
 _LEG_LENGTHS = {'thigh': 0.10, 'shin': 0.08, 'hip_half_width': 0.10, 'pelvis': 0.05}
 _MOUNTS = {
     'controller': (0.03, 0.03, 0.03, 0.50, 0.50, 0.50),
