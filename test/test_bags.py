@@ -338,3 +338,18 @@ def test_a_bag_can_be_evaluated(bag, tmp_path):
     figures = json.loads(out.read_text())
     assert figures['mean']['head'] < 5.0 and figures['mean']['hands'] < 5.0
     assert figures['frames'] < 8.0 * RATE_HZ - 60
+    # Of a foot that was lost meanwhile fewer frames count.
+    tracks = figures['motions'][bag.name]['tracks']
+    assert tracks['r_foot']['frames'] == figures['frames'] > tracks['l_foot']['frames']
+
+
+def test_a_bag_that_is_cut_off_is_evaluated_and_says_so(tmp_path):
+    bag = write_bag(tmp_path / 'cut', session(8.0))
+    (file,) = bag.glob('*.mcap')
+    os.truncate(file, int(0.8 * file.stat().st_size))
+    out = tmp_path / 'out.json'
+    result = invoke('eval', bag, '--points', '6', '--json', out, '--no-refine')
+    assert result.exit_code == 0, result.output
+    begins, lost = json.loads(out.read_text())['motions']['cut']['remarks']
+    assert begins.startswith('judged from') and 'cut off' in lost
+    assert 'could not be read: the file is cut off' in ' '.join(result.output.split())

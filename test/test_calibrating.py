@@ -201,6 +201,17 @@ def test_a_device_that_flickers_is_named_in_the_answer(player: Player, tmp_path:
     assert not refused.successful and "'../tall' cannot be a user's name" in refused.reason
 
 
+def test_a_body_that_cannot_be_kept_is_in_use(player: Player, tmp_path: Path) -> None:
+    """It was measured: who is told that it was not would try again, in vain."""
+    (tmp_path / 'file').touch()
+    assert player.change(users_folder=str(tmp_path / 'file')).successful
+    known = len(player.recording.descriptions)
+    answer = player.calibrate()
+    assert answer.success and 'in use, but not kept' in answer.message
+    player.play_until(lambda: len(player.recording.descriptions) > known, 'the new body')
+    assert abs(player.height_m() - TALL_M) < 0.03 * TALL_M
+
+
 def test_both_triggers_calibrate(player: Player, tmp_path: Path) -> None:
     """They must be held; then the user is measured once."""
     until = time.monotonic() + 5.0

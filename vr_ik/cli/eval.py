@@ -24,6 +24,9 @@ from vr_ik.cli.files import check_writable, make_folder, write_text
 from vr_ik.cli.settings import ConfigFile, Namespace, user_config
 from vr_ik.config import replace
 
+_SOME_LEFT_OUT = 3
+"""The exit code where figures are there, and not of all that was asked for."""
+
 
 def eval_(
     data: Annotated[
@@ -62,7 +65,7 @@ def eval_(
     """Reconstruct recorded motions and compare them with what was held out as the truth.
 
     The body is measured in each recording: a parameter file says nothing about its size. What
-    cannot be evaluated is left out and named, and the exit code is then 1.
+    cannot be evaluated is left out and named, and the exit code is then 3.
     """
     # Imported late: numba takes a second, which the other commands need not wait for.
     from vr_ik.evaluation.eval_report import compare
@@ -79,4 +82,4 @@ def eval_(
     if json_file is not None:
         write_text(json_file, json.dumps(figures, indent=2) + '\n')
     if figures['left_out']:
-        raise typer.Exit(1)
+        raise typer.Exit(_SOME_LEFT_OUT)

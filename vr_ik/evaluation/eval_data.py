@@ -64,8 +64,10 @@ def _is_known(path: Path) -> bool:
     return path.suffix in ('.npz', '.bvh') or is_bag(path)
 
 
-def read_file(path: Path, config: SolverConfig) -> list[Recording]:
-    """Read the recordings of one file or bag."""
+def read_file(
+    path: Path, config: SolverConfig, left_out: dict[str, str] | None = None
+) -> list[Recording]:
+    """Read the recordings of one file or bag; see `read_vive` for `left_out`."""
     if path.suffix == '.npz':
-        return read_vive(path)
+        return read_vive(path, left_out)
     return [read_mocap(path) if path.suffix == '.bvh' else read_bag(path, config)]

@@ -14,7 +14,7 @@
 
 """Evaluates solvers on recorded motions, prints a table of each and draws the motions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -79,7 +79,7 @@ def compare(
     if configs[0].model != 'full':
         raise bad_value('model', configs[0].model, "only the 'full' model can be evaluated")
     left_out: dict[str, str] = {}
-    recordings = _chosen(_read(data, configs[0], left_out), names)
+    recordings = _chosen(_read(data, configs[0], left_out), names, left_out)
     recordings = _judged(recordings, points, configs[0], left_out)
     # What is wrong is told before the first of them takes its time.
     for config in configs:
@@ -91,8 +91,11 @@ def compare(
         _print(config.solver, points, by_solver[config.solver])
     if len(by_solver) > 1:
         _print_side_by_side(points, by_solver)
-    for name, reason in left_out.items():
-        Console().print(f"Left out: '{name}': {reason}", style='red', markup=False)
+    for recording in recordings:
+        for remark in recording.remarks:
+            Console().print(f"'{recording.name}': {remark}.", highlight=False, markup=False)
+    for reason in _named(left_out):
+        Console().print(f'Left out: {reason}', style='red', markup=False)
     first, *others = by_solver
     made = {'solver': first, 'points': points, 'refined': refined, 'left_out': left_out}
     figures = {**made, **by_solver[first]}
@@ -108,11 +111,9 @@ def _read(data: list[Path], config: SolverConfig, left_out: dict[str, str]) -> l
     recordings = []
     for file in recording_files(data):
         try:
-            recordings += read_file(file, config)
+            recordings += read_file(file, config, left_out)
         except VrIkError as error:
-            left_out[file.name] = str(error)
-    if not recordings:
-        raise VrIkError(' '.join(left_out.values()))
+            left_out[str(file)] = str(error)
     return recordings
 
 
@@ -129,8 +130,13 @@ def _judged(
         else:
             judged.append(recording)
     if not judged:
-        raise VrIkError(' '.join(f"'{name}': {reason}" for name, reason in left_out.items()))
+        raise VrIkError(' '.join(_named(left_out)))
     return judged
+
+
+def _named(left_out: Mapping[str, str]) -> list[str]:
+    """Return the reasons, each with the name of what it is about."""
+    return [text if name in text else f"'{name}': {text}" for name, text in left_out.items()]
 
 
 def _roles(recording: Recording, points: str, config: SolverConfig) -> tuple[str, ...]:
@@ -138,14 +144,20 @@ def _roles(recording: Recording, points: str, config: SolverConfig) -> tuple[str
     return tuple(role for role in input_roles(recording, points) if role in config.trackers)
 
 
-def _chosen(recordings: list[Recording], names: Sequence[str]) -> list[Recording]:
+def _chosen(
+    recordings: list[Recording], names: Sequence[str], left_out: dict[str, str]
+) -> list[Recording]:
+    """Return the recordings of these names, or all; what else was left out is then nobody's."""
     known = tuple(recording.name for recording in recordings)
     twice = sorted({name for name in known if known.count(name) > 1})
     if twice:
         raise VrIkError(f"Two recordings are named '{twice[0]}'; evaluate one after the other.")
     for name in names:
         if name not in known:
-            raise UnknownNameError('motion', name, known)
+            unknown = UnknownNameError('motion', name, known)
+            raise VrIkError(' '.join((str(unknown), *_named(left_out))))
+    if names:
+        left_out.clear()
     return [recording for recording in recordings if not names or recording.name in names]
 
 

@@ -57,6 +57,7 @@ def motion_figures(r: Reconstruction) -> Figures:
         'height_m': r.calibration.proportions.height,
         'floor_m': r.calibration.floor_m,
         'glitches': r.glitches,
+        'remarks': list(r.recording.remarks),
         'at_limit': float(at_limit.any(axis=1).mean()),
         'limit_share': {
             name: float(share)
@@ -83,6 +84,7 @@ def track_figures(track: Track, rate_hz: float) -> Figures:
     """Return the figures of one device or joint."""
     errors = position_errors_mm(track)
     figures = {
+        'frames': len(errors),
         'mean': float(errors.mean()),
         'median': float(np.median(errors)),
         'p95': float(np.percentile(errors, 95)),

@@ -59,7 +59,9 @@ _LEG_RANGE_M = (0.5, 1.2)
 # Metres, centimetres, inches, and the unit of CMU's skeletons.
 _UNITS = (1.0, 0.01, 0.0254, 0.0254 / 0.45)
 _LEVEL = math.radians(20.0)
-# A foot stands where its ankle is about as low as in the lowest tenth of the frames.
+# A foot stands where its shank is upright and its ankle about as low as in the lowest tenth of
+# such frames. Ankles of those who kneel or sit on the ground are lower, and stand on nothing.
+_UPRIGHT = math.cos(math.radians(40.0))
 _LOWEST_PERCENT = 10.0
 _STANDS_M = 0.015
 _UP = np.array([0.0, 0.0, 1.0])
@@ -75,6 +77,8 @@ def read_mocap(path: Path) -> Recording:
     with one, it often floats or sinks.
     """
     bvh = read_bvh(path)
+    if len(bvh.values) < 2:
+        raise VrIkError(f"'{path}' has a single frame, and no motion.")
     columns = _columns(path, bvh.names)
     # y up, z forward and x left into x forward, y left and z up.
     axes = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -149,8 +153,8 @@ def _is_t_pose(first: Mapping[str, Array]) -> bool:
 def _t_pose(bones: Mapping[str, Array]) -> dict[str, Array]:
     """Return the skeleton upright with level arms, every bone turned there the shortest way.
 
-    Hands are straight on the forearms, soles flat, and the head looks ahead: what the first frame
-    has of that would tell of the motion to come.
+    Hands are straight on the forearms and soles flat: what the first frame has of that would tell
+    of the motion to come. The head looks where it does there.
     """
     first = {link: bone[0] for link, bone in bones.items()}
     left = _left(first)
@@ -163,28 +167,42 @@ def _t_pose(bones: Mapping[str, Array]) -> dict[str, Array]:
         aims = {_OUT: out, _DOWN: -_UP}
         for chain in (('upper_arm', 'forearm', 'wrist'), ('thigh', 'shin', 'ankle')):
             _stretch(stance, side, chain, aims)
-        # Without any rotation a hand is in line with its forearm, whatever the skeleton's axes.
+        # A hand without any rotation is in line with its forearm, unless the skeleton's maker has
+        # given it axes of its own.
         stance[f'{side}_wrist'][:3, :3] = stance[f'{side}_forearm'][:3, :3]
-        foot = stance[f'{side}_ankle']
-        flat = _shortest_turn(foot[:3, :3] @ _up_in_foot(bones[f'{side}_ankle']), _UP)
-        stance[f'{side}_ankle'] = _turned(foot, flat, foot[:3, 3], foot[:3, 3])
+        _flatten(stance[f'{side}_ankle'], bones[f'{side}_ankle'][_stands(bones, side)])
     head = stance['head']
     look = _shortest_turn(head[:3, :3] @ first['head'][:3, :3].T @ ahead, ahead)
     stance['head'] = _turned(head, look, head[:3, 3], head[:3, 3])
     return stance
 
 
-def _up_in_foot(ankle: Array) -> Array:
-    """Return what is up in the axes of a foot that stands."""
-    heights = ankle[:, 2, 3]
-    stands = heights <= np.percentile(heights, _LOWEST_PERCENT) + _STANDS_M
-    return np.asarray(np.median(ankle[stands, 2, :3], axis=0))
+def _flatten(foot: Array, standing: Array) -> None:
+    """Turn a foot so that up is what mostly is while it stands, where it ever does."""
+    if len(standing):
+        up_in_foot = np.median(standing[:, 2, :3], axis=0)
+        foot[:3, :3] = _shortest_turn(foot[:3, :3] @ up_in_foot, _UP) @ foot[:3, :3]
+
+
+def _stands(bones: Mapping[str, Array], side: str) -> Array:
+    """Tell of each frame whether that foot stands on the ground."""
+    ankle = bones[f'{side}_ankle'][:, :3, 3]
+    shank = bones[f'{side}_shin'][:, :3, 3] - ankle
+    upright = shank[:, 2] > _UPRIGHT * np.linalg.norm(shank, axis=1)
+    if not upright.any():
+        return upright
+    lowest = np.percentile(ankle[upright, 2], _LOWEST_PERCENT)
+    return np.asarray(upright & (ankle[:, 2] <= lowest + _STANDS_M))
 
 
 def _put_first_on_ground(bones: Mapping[str, Array]) -> None:
     """Lift or lower the first frame to where the lower foot stands in the others, unless it is."""
-    lower = np.minimum(bones['l_ankle'][:, 2, 3], bones['r_ankle'][:, 2, 3])
-    lift_m = float(np.percentile(lower, _LOWEST_PERCENT) - lower[0])
+    motion = {link: bone[1:] for link, bone in bones.items()}
+    heights = [motion[f'{side}_ankle'][_stands(motion, side), 2, 3] for side in 'lr']
+    if not any(map(len, heights)):
+        return
+    ground_m = min(float(np.median(of_foot)) for of_foot in heights if len(of_foot))
+    lift_m = ground_m - min(float(bones[f'{side}_ankle'][0, 2, 3]) for side in 'lr')
     if abs(lift_m) > _STANDS_M:
         for bone in bones.values():
             bone[0, 2, 3] += lift_m
@@ -217,8 +235,11 @@ def _shortest_turn(start: Array, end: Array) -> Array:
     """Return the rotation of the shortest way from one direction to another."""
     a, b = start / np.linalg.norm(start), end / np.linalg.norm(end)
     v, cosine = np.cross(a, b), float(a @ b)
+    if cosine < -1.0 + 1e-9:  # half a turn, about whatever is across
+        across = np.cross(a, np.eye(3)[int(np.argmin(np.abs(a)))])
+        return np.asarray(2.0 * np.outer(across, across) / (across @ across) - np.eye(3))
     skew = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-    return np.eye(3) + skew + skew @ skew / max(1.0 + cosine, 1e-9)
+    return np.asarray(np.eye(3) + skew + skew @ skew / (1.0 + cosine))
 
 
 def _devices(bones: Mapping[str, Array]) -> dict[str, Array]:

@@ -17,7 +17,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tokenize import TokenError
 from zipfile import BadZipFile
+import zlib
 
 import numpy as np
 
@@ -42,6 +44,8 @@ _VIVE_ROLES = {
     'rKnee': 'r_knee',
 }
 _VIVE_RATE_HZ = 90.0
+# What numpy makes of damaged archives.
+_BROKEN = (OSError, ValueError, KeyError, EOFError, BadZipFile, TokenError, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Recording:
     """By role: (frames, 4, 4) pose_world_from_device, REP-103 axes; NaN where it was lost."""
     joints: Mapping[str, Array] = field(default_factory=dict)
     """By link of the human model: (frames, 3) true position of the joint at its origin [m]."""
+    remarks: tuple[str, ...] = ()
+    """What whoever reads its figures should know."""
 
     def __len__(self) -> int:
         """Return the number of frames."""
@@ -70,8 +76,12 @@ class Recording:
         ]
 
 
-def read_vive(path: Path) -> list[Recording]:
-    """Read raw SteamVR recordings: arrays (frames, devices, 7), positions and quaternions xyzw."""
+def read_vive(path: Path, left_out: dict[str, str] | None = None) -> list[Recording]:
+    """Read raw SteamVR recordings: arrays (frames, devices, 7), positions and quaternions xyzw.
+
+    What is wrong with single motions is noted in `left_out` by their names, where that is given.
+    """
+    recordings = []
     try:
         with np.load(path) as arrays:
             names = [name for name in arrays.files if '__' not in name]
@@ -81,14 +91,24 @@ def read_vive(path: Path) -> list[Recording]:
                     f"no raw SteamVR poses: there is no '{(untagged or ['NAME'])[0]}__tags' with "
                     'the names of the devices'
                 )
-            return [_vive_recording(name, arrays[name], arrays[f'{name}__tags']) for name in names]
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            for name in names:
+                try:
+                    recordings.append(_vive_recording(name, arrays[name], arrays[f'{name}__tags']))
+                except _BROKEN as error:
+                    if left_out is None:
+                        raise
+                    left_out[name] = f"Cannot read it in '{path}': {error}."
+    except _BROKEN as error:
         raise VrIkError(f"Cannot read the recordings '{path}': {error}.") from None
+    return recordings
 
 
 def _vive_recording(name: str, values: Array, tags: Array) -> Recording:
     if values.ndim != 3 or values.shape[1:] != (len(tags), 7) or len(values) < 2:
-        raise ValueError(f"'{name}' has the shape {values.shape}, not (frames, {len(tags)}, 7)")
+        raise ValueError(
+            f"'{name}' has the shape {values.shape}, not (frames, {len(tags)}, 7) with two frames "
+            'or more'
+        )
     unknown = sorted({str(tag) for tag in tags} - set(_VIVE_ROLES))
     if unknown:
         raise ValueError(f"'{name}' has unknown devices {', '.join(unknown)}")
@@ -105,11 +125,17 @@ def _vive_recording(name: str, values: Array, tags: Array) -> Recording:
 
 def read_bag(path: Path, config: SolverConfig) -> Recording:
     """Read a recorded session from the moment on at which a calibration pose was held."""
-    frames, _ = read_tracking(path, config)
+    frames, lost = read_tracking(path, config)
     try:
-        frames = frames[find_held(frames)[0] :]
+        begin, _ = find_held(frames)
     except CalibrationError as error:
         raise CalibrationError(f"'{path}': {error}") from None
+    at_s = (frames[begin].stamp_ns - frames[0].stamp_ns) * 1e-9
+    remarks = [
+        f'judged from {at_s:.1f} s after its start on, where a pose to calibrate from is held'
+    ]
+    remarks += [f'could not be read: {what}' for what in lost]
+    frames = frames[begin:]
     roles = sorted({name for frame in frames for name in frame.names})
     poses = np.full((len(roles), len(frames), 4, 4), np.nan)
     for i, frame in enumerate(frames):
@@ -117,4 +143,6 @@ def read_bag(path: Path, config: SolverConfig) -> Recording:
             poses[roles.index(name), i] = pose
     seconds = (frames[-1].stamp_ns - frames[0].stamp_ns) * 1e-9
     rate_hz = (len(frames) - 1) / seconds if seconds > 0.0 else 1.0
-    return Recording(path.name, rate_hz, dict(zip(roles, poses, strict=True)))
+    return Recording(
+        path.name, rate_hz, dict(zip(roles, poses, strict=True)), remarks=tuple(remarks)
+    )

@@ -98,8 +98,12 @@ def read_bvh(path: Path) -> Bvh:
     try:
         joints = tuple(_joints(iter(hierarchy.split()[1:])))
         frame_time_s, values = _motion(motion, sum(len(joint.channels) for joint in joints))
-    except (ValueError, StopIteration) as error:
-        raise BvhError(f"'{path}' is broken: {error or 'it ends too early'}.") from None
+    except ValueError as error:
+        raise BvhError(f"'{path}' is broken: {error}.") from None
+    except (IndexError, StopIteration, RuntimeError):  # the latter where a generator runs out
+        raise BvhError(
+            f"'{path}' is broken: it ends too early, or its braces do not match."
+        ) from None
     return Bvh(joints, frame_time_s, values)
 
 

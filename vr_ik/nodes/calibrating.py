@@ -180,7 +180,10 @@ class Calibrating:
             try:
                 path = storage.save(calibration, config.user, users_folder(config))
             except CalibrationError as error:
-                raise CalibrationError(f'{text} It is in use, but not kept: {error}') from None
+                # It is done: whoever is told otherwise would do it again, to no avail.
+                text = f'{text} It is in use, but not kept: {error}'
+                self._node.get_logger().warning(text)
+                return text
             text = f"{text} Saved to '{path}'."
         self._node.get_logger().info(text)
         return text
