@@ -105,6 +105,7 @@ def test_who_never_stands_keeps_the_feet_on_the_shanks(tmp_path):
     recording = read(tmp_path, kneeling(40)[20:])
     assert np.isfinite(recording.poses['l_foot']).all()
     assert recording.poses['l_foot'][0, 2, 2] == pytest.approx(1.0)
+    assert recording.joints['l_ankle'][0, 2] == pytest.approx(recording.joints['l_ankle'][1, 2])
 
 
 @pytest.mark.parametrize('frames', [3, 20])

@@ -198,10 +198,11 @@ def _stands(bones: Mapping[str, Array], side: str) -> Array:
 def _put_first_on_ground(bones: Mapping[str, Array]) -> None:
     """Lift or lower the first frame to where the lower foot stands in the others, unless it is."""
     motion = {link: bone[1:] for link, bone in bones.items()}
-    heights = [motion[f'{side}_ankle'][_stands(motion, side), 2, 3] for side in 'lr']
-    if not any(map(len, heights)):
-        return
-    ground_m = min(float(np.median(of_foot)) for of_foot in heights if len(of_foot))
+    ankles = {side: motion[f'{side}_ankle'][:, 2, 3] for side in 'lr'}
+    standing = [heights[_stands(motion, side)] for side, heights in ankles.items()]
+    # Those who never stand are where their feet are.
+    heights_m = [of_foot for of_foot in standing if len(of_foot)] or list(ankles.values())
+    ground_m = min(float(np.median(of_foot)) for of_foot in heights_m)
     lift_m = ground_m - min(float(bones[f'{side}_ankle'][0, 2, 3]) for side in 'lr')
     if abs(lift_m) > _STANDS_M:
         for bone in bones.values():
