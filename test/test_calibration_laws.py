@@ -109,18 +109,35 @@ def test_all_that_is_known_speaks_for_the_floor():
     assert noticed_m(0.0, SIX) > 0.06
 
 
-def exercise(calibration, seconds=12.0, rate_hz=10.0):
-    """The simulated user's motion, by somebody who has another body."""
+def recorded(calibration, q_at, seconds, rate_hz):
+    """Device poses of a calibrated body whose pose is `q_at(model, time_s)`."""
     model = RobotModel.from_urdf(human_urdf(calibration.proportions), floating_base=True)
-    user = SimulatedUser(1.75)
     mounts = calibration.mounts
     frames = []
     for i in range(int(seconds * rate_hz)):
-        q = user.q_at(3.0 + i / rate_hz)
+        q = q_at(model, i / rate_hz)
         poses = [model.link_pose(q, m.link) @ m.pose_link_from_device for m in mounts.values()]
         stamp_ns = 1 + int(i * 1e9 / rate_hz)
         frames.append(TrackingFrame(stamp_ns, tuple(mounts), np.array(poses)))
     return frames
+
+
+def exercise(calibration, seconds=12.0, rate_hz=10.0):
+    """The simulated user's motion, by somebody who has another body."""
+    user = SimulatedUser(1.75)
+    return recorded(calibration, lambda _, time_s: user.q_at(3.0 + time_s), seconds, rate_hz)
+
+
+def leg_swings(calibration):
+    """Legs that swing to and fro from the hips, nearly straight."""
+
+    def q_at(model, time_s):
+        swing = 0.5 * math.sin(5.0 * time_s)
+        angles = {f'{side}_{name}': 0.1 for side in 'lr' for name in BENDING}
+        angles |= {'l_hip_flexion': 0.15 + swing, 'r_hip_flexion': 0.15 - swing}
+        return model.configuration(angles, pose(np.eye(3), np.array([0.0, 0.0, 0.9])))
+
+    return recorded(calibration, q_at, seconds=4.0, rate_hz=30.0)
 
 
 def with_elbows_farther_out(first, by_m):
@@ -216,6 +233,31 @@ def test_motion_tells_that_a_leg_was_turned_out(side):
 
     assert off(worn) == pytest.approx(out)
     assert abs(off(refined.mounts[role])) < 0.6 * abs(out)
+
+
+def with_higher_hips(first, by_m):
+    """Somebody whose devices are in the same places in the T-pose, and whose hips are not."""
+    p, belt = first.proportions, first.mounts['waist']
+    half = 0.5 * by_m
+    longer = replace(p, thigh=p.thigh + half, shin=p.shin + half, pelvis=p.pelvis - by_m)
+    lowered = belt.pose_link_from_device.copy()
+    lowered[2, 3] -= by_m
+    mounts = {**first.mounts, 'waist': replace(belt, pose_link_from_device=lowered)}
+    return Calibration(longer, mounts, first.floor_m)
+
+
+@pytest.mark.parametrize('higher_m', [0.03, 0.06])
+def test_legs_that_swing_tell_how_high_the_hips_are(higher_m):
+    """Hips that were put too low make legs too short to swing; pelvis and legs trade places."""
+
+    def above_belt_m(calibration):
+        return -calibration.mounts['waist'].pose_link_from_device[2, 3]
+
+    first = Calibration.nominal(1.75).wearing(SIX)
+    found_m = above_belt_m(refine(first, leg_swings(with_higher_hips(first, higher_m))))
+    assert 0.3 * higher_m < found_m - above_belt_m(first) < higher_m
+    # Where they are already, they stay.
+    assert abs(above_belt_m(refine(first, leg_swings(first))) - above_belt_m(first)) < 0.004
 
 
 def with_slipped_belt(first):
