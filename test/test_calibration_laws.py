@@ -246,18 +246,27 @@ def with_higher_hips(first, by_m):
     return Calibration(longer, mounts, first.floor_m)
 
 
+def hips_above_belt_m(calibration):
+    return -calibration.mounts['waist'].pose_link_from_device[2, 3]
+
+
 @pytest.mark.parametrize('higher_m', [0.03, 0.06])
 def test_legs_that_swing_tell_how_high_the_hips_are(higher_m):
     """Hips that were put too low make legs too short to swing; pelvis and legs trade places."""
-
-    def above_belt_m(calibration):
-        return -calibration.mounts['waist'].pose_link_from_device[2, 3]
-
     first = Calibration.nominal(1.75).wearing(SIX)
-    found_m = above_belt_m(refine(first, leg_swings(with_higher_hips(first, higher_m))))
-    assert 0.3 * higher_m < found_m - above_belt_m(first) < higher_m
-    # Where they are already, they stay.
-    assert abs(above_belt_m(refine(first, leg_swings(first))) - above_belt_m(first)) < 0.004
+    refined = refine(first, leg_swings(with_higher_hips(first, higher_m)))
+    raised_m = hips_above_belt_m(refined) - hips_above_belt_m(first)
+    assert 0.15 * higher_m < raised_m < higher_m
+    before, after = first.proportions, refined.proportions
+    assert after.pelvis - before.pelvis == pytest.approx(-raised_m, rel=0.2)
+    assert after.hip_height - before.hip_height == pytest.approx(raised_m, rel=0.2)
+
+
+@pytest.mark.parametrize('motion', [exercise, leg_swings])
+def test_hips_that_are_right_stay(motion):
+    first = Calibration.nominal(1.75).wearing(SIX)
+    refined = refine(first, motion(first))
+    assert abs(hips_above_belt_m(refined) - hips_above_belt_m(first)) < 0.0012
 
 
 def with_slipped_belt(first):

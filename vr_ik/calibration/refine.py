@@ -40,10 +40,10 @@ from vr_ik.types import Array, Task, TrackingFrame
 
 # Standard deviations about the first calibration: of the logarithms of lengths, and of each
 # device's shift [m] and turn [rad] on its link. Hands hold controllers as they like; skin and
-# straps let the others sit a few centimetres off. Hips may be as much higher or lower than the
-# average body's: that is a third of the pelvis, which is but the way from them to the spine.
+# straps let the others sit a few centimetres off. Hips may be somewhat higher or lower than the
+# average body's: the pelvis, which is but the way from them to the spine, makes up for it.
 _ARM_LENGTHS = {'upper_arm': 0.045, 'forearm': 0.045, 'shoulder_half_width': 0.10}
-_LEG_LENGTHS = {'thigh': 0.10, 'shin': 0.08, 'hip_half_width': 0.10, 'pelvis': 0.30}
+_LEG_LENGTHS = {'thigh': 0.10, 'shin': 0.08, 'hip_half_width': 0.10, 'pelvis': 0.10}
 _MOUNTS = {
     'controller': (0.03, 0.03, 0.03, 0.50, 0.50, 0.50),
     'waist': (0.03, 0.01, 0.05, 0.10, 0.10, 0.10),

@@ -133,7 +133,7 @@ def _stance(poses: Mapping[str, Array]) -> _Stance:
     """Measure the pose, or say why it is none to calibrate from."""
     for role in NEEDED:
         if role not in poses:
-            raise CalibrationError(f'{role} is not tracked.')
+            raise CalibrationError(f'{role} is not tracked, or is not among the trackers in use.')
     for role, device in poses.items():
         if not np.isfinite(device).all():
             raise CalibrationError(f'{role} has no valid pose.')
