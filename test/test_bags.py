@@ -353,3 +353,13 @@ def test_a_bag_that_is_cut_off_is_evaluated_and_says_so(tmp_path):
     begins, lost = json.loads(out.read_text())['motions']['cut']['remarks']
     assert begins.startswith('judged from') and 'cut off' in lost
     assert 'could not be read: the file is cut off' in ' '.join(result.output.split())
+
+
+def test_a_bag_that_is_cut_off_before_any_pose_is_held_says_both(tmp_path):
+    bag = write_bag(tmp_path / 'cut', session(1.5), StoragePlugin.SQLITE3)
+    (file,) = bag.glob('*.db3')
+    os.truncate(file, int(0.6 * file.stat().st_size))
+    result = invoke('eval', bag, '--points', '6')
+    told = ' '.join(result.output.split())
+    assert result.exit_code != 0
+    assert 'No T-pose or A-pose' in told and 'could not be read' in told, told

@@ -126,15 +126,14 @@ def _vive_recording(name: str, values: Array, tags: Array) -> Recording:
 def read_bag(path: Path, config: SolverConfig) -> Recording:
     """Read a recorded session from the moment on at which a calibration pose was held."""
     frames, lost = read_tracking(path, config)
+    not_read = [f'could not be read: {what}' for what in lost]
     try:
         begin, _ = find_held(frames)
     except CalibrationError as error:
-        raise CalibrationError(f"'{path}': {error}") from None
+        reasons = ' '.join([str(error), *(f'It {what}.' for what in not_read)])
+        raise CalibrationError(f"'{path}': {reasons}") from None
     at_s = (frames[begin].stamp_ns - frames[0].stamp_ns) * 1e-9
-    remarks = [
-        f'judged from {at_s:.1f} s after its start on, where a pose to calibrate from is held'
-    ]
-    remarks += [f'could not be read: {what}' for what in lost]
+    begins = f'judged from {at_s:.1f} s after its start on, where a pose to calibrate from is held'
     frames = frames[begin:]
     roles = sorted({name for frame in frames for name in frame.names})
     poses = np.full((len(roles), len(frames), 4, 4), np.nan)
@@ -143,6 +142,5 @@ def read_bag(path: Path, config: SolverConfig) -> Recording:
             poses[roles.index(name), i] = pose
     seconds = (frames[-1].stamp_ns - frames[0].stamp_ns) * 1e-9
     rate_hz = (len(frames) - 1) / seconds if seconds > 0.0 else 1.0
-    return Recording(
-        path.name, rate_hz, dict(zip(roles, poses, strict=True)), remarks=tuple(remarks)
-    )
+    by_role = dict(zip(roles, poses, strict=True))
+    return Recording(path.name, rate_hz, by_role, remarks=(begins, *not_read))
