@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""The law of a forearm that twists: elbow and wrist have one half each, shoulders hardly any."""
+"""The law of a forearm that twists: elbow and wrist have one half each, shoulders little."""
 
 import math
 

@@ -126,12 +126,12 @@ def _vive_recording(name: str, values: Array, tags: Array) -> Recording:
 def read_bag(path: Path, config: SolverConfig) -> Recording:
     """Read a recorded session from the moment on at which a calibration pose was held."""
     frames, lost = read_tracking(path, config)
-    not_read = [f'could not be read: {what}' for what in lost]
+    not_read = [f'could not be read: {"; ".join(lost)}'] if lost else []
     try:
         begin, _ = find_held(frames)
     except CalibrationError as error:
-        reasons = ' '.join([str(error), *(f'It {what}.' for what in not_read)])
-        raise CalibrationError(f"'{path}': {reasons}") from None
+        reasons = [f"'{path}': {error}", *(f'Of it {what}.' for what in not_read)]
+        raise CalibrationError(' '.join(reasons)) from None
     at_s = (frames[begin].stamp_ns - frames[0].stamp_ns) * 1e-9
     begins = f'judged from {at_s:.1f} s after its start on, where a pose to calibrate from is held'
     frames = frames[begin:]
