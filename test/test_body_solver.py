@@ -27,7 +27,7 @@ from vr_ik.solvers.body import _arm, BodySolver
 from vr_ik.solvers.lm import LevenbergMarquardt
 from vr_ik.solvers.natural_start import NUMBERS, TRIED
 from vr_ik.trackers.simulated_user import SimulatedUser
-from vr_ik.types import TrackingFrame
+from vr_ik.types import Task, TrackingFrame
 
 
 def contorted(model):
@@ -136,6 +136,23 @@ def test_an_arm_is_tried_alone_and_seldom_where_it_is_strained_with_reason():
     np.testing.assert_array_equal(body._retry[NUMBERS:], before[2])
     # At once, after 10 calls, then every 20 calls.
     assert body._retry[TRIED : TRIED + 3].tolist() == [0.0, 0.0, 11.0]
+
+
+@pytest.mark.parametrize('is_guess', [True, False])
+def test_only_what_was_measured_and_is_missed_is_reason_to_try_again(is_guess):
+    """However much the guess weighs."""
+    model, mounts = (made := solver(BodySolver))[0].model, made[1]
+    tasks = [Task(m.link, 1.0, 0.3, m.pose_link_from_device) for m in mounts]
+    body = BodySolver(model, [*tasks, Task('neck', 0.1, 0.0, is_guess=is_guess)])
+    q = model.neutral()
+    missed = model.link_pose(q, 'neck')
+    missed[1, 3] += 0.2
+    targets = np.array([*targets_at(model, mounts, q), missed])
+    for _ in range(30):
+        q = body.solve(q, targets).q
+    tries = body._retry[TRIED : TRIED + 3].sum()
+    assert np.linalg.norm(model.link_pose(q, 'neck')[:3, 3] - missed[:3, 3]) > 0.1
+    assert tries == 0 if is_guess else tries > 1
 
 
 def test_a_collar_bone_that_is_raised_twists_no_arm():

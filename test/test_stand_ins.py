@@ -90,6 +90,25 @@ def test_the_pelvis_does_not_sway_with_a_hand(user):
     assert max(ways) < 0.005
 
 
+@pytest.mark.parametrize('sides', ['lr', 'l'])
+def test_who_stands_and_swings_the_arms_keeps_hips_and_feet_still(user, sides):
+    pipeline = Pipeline(SolverConfig())
+    angles = dict.fromkeys(('l_elbow_flexion', 'r_elbow_flexion'), 0.6)
+    points_m = []
+    for i in range(360):
+        swing = 0.7 * (1.0 - math.cos(2.0 * math.pi * i / 90.0))
+        angles |= {f'{side}_shoulder_flexion': swing for side in sides}
+        truth = user.model.configuration(angles)
+        truth[:7] = user.q_at(0.0)[:7]
+        frame = TrackingFrame(1 + round(i * 1e9 / 90.0), THREE, user.device_poses(truth, THREE))
+        q = pipeline.process(frame).q
+        links = ('base_link', 'l_ankle', 'r_ankle')
+        points_m.append([pipeline.model.link_pose(q, link)[:3, 3] for link in links])
+    ways_m = np.ptp(np.array(points_m)[90:], axis=0)
+    assert ways_m[0].max() < 0.025
+    assert ways_m[1:].max() < 0.002
+
+
 def bend_deg(user, spine):
     """Return how far the spine bends when a user with a waist tracker leans."""
     lean = user.model.configuration({'lumbar_flexion': 0.5, 'thorax_flexion': 0.2})

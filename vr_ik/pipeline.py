@@ -95,13 +95,13 @@ class Pipeline:
         self.roles = tuple(self.mounts)
         """Devices that are followed where present, in the order of the solver's tasks."""
         self._stand_ins = StandIns(calibration, self.model, config, self.roles)
-        mounts = [*self.mounts.values(), *self._stand_ins.mounts.values()]
         weights = np.array((config.position_weight, config.orientation_weight))
         factors = config.weight_factors()
         self._full_weights = np.array(
             [weights * device_trust(role) * factors.get(role, 1.0) for role in self.roles]
         )
-        self._solver = configured_solver(config, self.model, mounts)
+        guesses = self._stand_ins.links
+        self._solver = configured_solver(config, self.model, self.mounts.values(), guesses)
         # Asked once: whether something keeps a protocol takes as long as a step of the solver.
         self._leaping = self._solver if isinstance(self._solver, LeapingSolver) else None
         self._grounded = self._solver if isinstance(self._solver, GroundedSolver) else None
@@ -110,7 +110,7 @@ class Pipeline:
         self._easing = Easing(self.model)
         self._cleaner = FrameCleaner(self.roles, clean_limits(config))
         self._smoothers = smoothers(config, self.roles)
-        self._targets = np.tile(np.eye(4), (len(mounts), 1, 1))
+        self._targets = np.tile(np.eye(4), (len(self.mounts) + len(guesses), 1, 1))
         self.targets = self._targets[: len(self.roles)]
         """Cleaned poses of the devices in the last frame, in the order of `roles`."""
         rest = slice(len(self.roles), None)
@@ -223,6 +223,7 @@ class Pipeline:
             q_before = self._as_before(before, seconds)
             self._note_in_use()
             pace = CALM if change == frame_kernels.LOSS else QUICK
+            self._stand_in(0.0, self._wanted_q[:7], False)
             result = self._at_rest(self._wanted_q)
             if np.abs((result.q - self._wanted_q)[:3]).max() > _LEAP_M:
                 # What is not tracked goes by where the pelvis is, and that is elsewhere now.

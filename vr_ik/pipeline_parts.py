@@ -14,7 +14,7 @@
 
 """The parts of the pipeline as configured: devices, solver, posture, filters, the first pose."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 import math
 from typing import Any
@@ -62,8 +62,13 @@ def mounts_in_use(
     return in_use
 
 
-def configured_solver(config: SolverConfig, model: RobotModel, mounts: Sequence[Mount]) -> Solver:
-    """Make the configured solver; it gets those of our settings that it knows, and its own."""
+def configured_solver(
+    config: SolverConfig, model: RobotModel, mounts: Iterable[Mount], guesses: Iterable[str]
+) -> Solver:
+    """Make the configured solver for devices and, after them, links whose places are guessed.
+
+    It gets those of our settings that it knows, and its own.
+    """
     tasks = [
         Task(
             mount.link,
@@ -72,6 +77,10 @@ def configured_solver(config: SolverConfig, model: RobotModel, mounts: Sequence[
             mount.pose_link_from_device,
         )
         for mount in mounts
+    ]
+    tasks += [
+        Task(link, config.position_weight, config.orientation_weight, is_guess=True)
+        for link in guesses
     ]
     settings: dict[str, Any] = {
         'max_iterations': config.max_iterations,

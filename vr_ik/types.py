@@ -119,6 +119,9 @@ class Task:
     """Weight of the squared rotation error [1/rad^2]."""
     offset: Array = field(default_factory=lambda: np.eye(4))
     """(4, 4) pose_link_from_point: what is to meet the target, rigid on the link."""
+    is_guess: bool = False
+    """Whether nobody has measured the target: that it is missed says nothing of the pose. Guesses
+    come after all other tasks."""
 
 
 class Status(IntEnum):

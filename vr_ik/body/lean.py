@@ -35,7 +35,7 @@ _BY_HEIGHT = 1.5
 _HARDLY_LOW = 0.07
 _SQUATTING = 0.45
 """... up to so many radians: who goes lower squats."""
-_UNFELT, _SOFT = 0.03, 0.04
+_UNFELT, _SOFT = 0.025, 0.03
 """Parts of the trunk's length: so much lower tells no lean yet, and then it begins softly. A lean
 lowers by its square: where it is small a millimetre would be a degree."""
 _SETTLE_S = 4.0

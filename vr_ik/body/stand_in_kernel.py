@@ -39,11 +39,16 @@ _BALANCE = 0.7
 _UPRIGHT_REACH_M = 0.08
 
 # 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
-# posture.
+# posture. Who stands upright has the floor under the feet, and a guessed pelvis gives way to them.
 _UPRIGHT_WEIGHT = 0.02
 _FLOOR_WEIGHT = 0.02
-# s/m^2: what holds the pelvis back, so that it does not sway with the hands.
-_INERTIA = 1e-3
+_STANDING_WEIGHT = 0.5
+# Height of the hips, in lengths of a leg, of who squats or sits, and of who stands.
+_LOW_HIP, _HIGH_HIP = 0.6, 0.9
+# s/m^2: what holds the pelvis back, so that it does not sway with the hands, and what more does
+# where the trunk is at rest; m/s: at this speed it is by half.
+_INERTIA, _REST = 1e-3, 1e-2
+_GOING = 0.1
 # Time constant of how fast the trunk goes.
 _SPEED_S = 0.15
 
@@ -62,7 +67,6 @@ def fill(
     confidence: Array,
     aside_m: Array,
     stature: Array,
-    placements: Array,
     targets: Array,
     weights: Array,
     footing: Array,
@@ -77,11 +81,14 @@ def fill(
     is_known = not math.isnan(root[0])
     lying, down_x, down_y = _lying(head, stature)
     standing = _standing(root, stature) if is_known else 0.0
+    firm = _firmness(root, stature)
     if is_known and _is_needless(needless_by[_PELVIS], confidence):
         # A device on the trunk knows better than head and hands how it is.
         yaw, lying = pelvis_yaw(root), 0.0
     sine, cosine = math.sin(yaw), math.cos(yaw)
-    _balance(root, neck, trunk_m, pelvis_share, cosine, sine, footing)
+    going = _going(carried)
+    ahead_s = going * seconds
+    _balance(root, carried, ahead_s, neck, trunk_m, pelvis_share, cosine, sine, footing)
     for row in range(weights.shape[0]):
         weights[row, 0] = weights[row, 1] = 0.0
         if math.isnan(yaw) or _is_needless(needless_by[row], confidence):
@@ -97,12 +104,12 @@ def fill(
         if row != _PELVIS:
             x, y = footing[0] - aside_m[row] * sine, footing[1] + aside_m[row] * cosine
             z = floor_m + ankle_m
-            held, from_head_m = standing * _FLOOR_WEIGHT, trunk_m + _LOOSE * leg_m
+            held, from_head_m = standing * firm, trunk_m + _LOOSE * leg_m
             weights[row, 1] *= max(standing, lying)
         elif seconds > 0.0:
-            held = _INERTIA / seconds
+            held = (_INERTIA + (1.0 - going) * _REST) / seconds
             # Where it would be by now, going on with the trunk: who walks does not drag it.
-            x, y, z = x + seconds * carried[3], y + seconds * carried[4], z + seconds * carried[5]
+            x, y, z = x + ahead_s * carried[3], y + ahead_s * carried[4], z + ahead_s * carried[5]
         if not is_known:
             x, y, z, held = 0.0, 0.0, 0.0, 0.0
         weights[row, 0] = held + lying * _FLOOR_WEIGHT
@@ -111,7 +118,7 @@ def fill(
             x += share * (head[0, 3] + from_head_m * down_x + aside_m[row] * turn[1] - x)
             y += share * (head[1, 3] + from_head_m * down_y + aside_m[row] * turn[4] - y)
             z += share * (floor_m + ankle_m - z)
-        _place(turn, x, y, z, placements[row], targets[row])
+        _place(turn, x, y, z, targets[row])
     return lying
 
 
@@ -131,9 +138,22 @@ def _standing(root: Array, stature: Array) -> float:
 
     Who sits on the floor has them there, too; who lies may have them anywhere.
     """
-    hip_height = (root[2] - stature[0] - stature[1]) / stature[2]
+    hip_height = _hip_height(root, stature)
     upright = risen(1.0 - 2.0 * (root[3] ** 2 + root[4] ** 2), _SLANTING, _UPRIGHT)
     return max(risen(hip_height, _LYING_HIP, _SITTING_HIP), upright)
+
+
+@inlined_kernel
+def _firmness(root: Array, stature: Array) -> float:
+    """Return the weight of the floor under a body with its pelvis there (NaN: unknown) [1/m^2]."""
+    high = risen(_hip_height(root, stature), _LOW_HIP, _HIGH_HIP)
+    return _FLOOR_WEIGHT + high * (_STANDING_WEIGHT - _FLOOR_WEIGHT)
+
+
+@inlined_kernel
+def _hip_height(root: Array, stature: Array) -> float:
+    """Return how high the hips are above the ankles of who stands, in lengths of a leg."""
+    return (root[2] - stature[0] - stature[1]) / stature[2]
 
 
 @kernel
@@ -157,8 +177,17 @@ def carry(
 
 
 @inlined_kernel
+def _going(carried: Array) -> float:
+    """Return how much the trunk is on its way, from 0 at rest to 1."""
+    square = carried[3] ** 2 + carried[4] ** 2 + carried[5] ** 2
+    return square / (square + _GOING**2)
+
+
+@inlined_kernel
 def _balance(
     root: Array,
+    carried: Array,
+    ahead_s: float,
     neck: Array,
     trunk_m: float,
     pelvis_share: float,
@@ -166,9 +195,14 @@ def _balance(
     sine: float,
     footing: Array,
 ) -> None:
-    """Write where the feet of a body that faces this way are in balance: `root`, moved forward."""
+    """Write where the feet of a body that faces this way are in balance: `root`, moved forward.
+
+    That is where it is by now, going on with the trunk for `ahead_s`.
+    """
     for k in range(7):
         footing[k] = root[k]
+    footing[0] += ahead_s * carried[3]
+    footing[1] += ahead_s * carried[4]
     reach_m = cosine * (neck[0, 3] - root[0]) + sine * (neck[1, 3] - root[1])
     if math.isnan(reach_m):
         # No neck: the pelvis leans by its share of what the trunk does.
@@ -228,16 +262,11 @@ def _place(
     x: float,
     y: float,
     z: float,
-    placement: Array,
     target: Array,
 ) -> None:
-    """Write the pose of a device on a link that is at (x, y, z), turned so."""
-    for column in range(4):
-        a, b, c = placement[0, column], placement[1, column], placement[2, column]
-        target[0, column] = turn[0] * a + turn[1] * b + turn[2] * c
-        target[1, column] = turn[3] * a + turn[4] * b + turn[5] * c
-        target[2, column] = turn[6] * a + turn[7] * b + turn[8] * c
-        target[3, column] = placement[3, column]
-    target[0, 3] += x
-    target[1, 3] += y
-    target[2, 3] += z
+    """Write the pose of a link that is at (x, y, z), turned so."""
+    for column in range(3):
+        target[0, column] = turn[column]
+        target[1, column] = turn[3 + column]
+        target[2, column] = turn[6 + column]
+    target[0, 3], target[1, 3], target[2, 3] = x, y, z

@@ -23,7 +23,6 @@ import numpy as np
 from vr_ik.body.heading import Heading
 from vr_ik.body.heading_by_cases import HeadingByCases
 from vr_ik.body.lean import Lean
-from vr_ik.body.mounts import device_mounts
 from vr_ik.body.planting import Planting
 from vr_ik.body.posture import spine_share
 from vr_ik.body.stand_in_kernel import carry, fill
@@ -32,8 +31,10 @@ from vr_ik.config import SolverConfig
 from vr_ik.kinematics.model import RobotModel
 from vr_ik.types import Array
 
-_NEEDLESS_BY = {'waist': ('waist', 'chest'), 'l_foot': ('l_foot',), 'r_foot': ('r_foot',)}
-"""Devices that something stands in for, the pelvis first, and those that make it needless."""
+_NEEDLESS_BY = {'base_link': ('waist', 'chest'), 'l_ankle': ('l_foot',), 'r_ankle': ('r_foot',)}
+"""Links that are guessed, the pelvis first, and the devices that make it needless. The link itself
+is brought to its target: a device behind it, met before the link is turned as it should be, would
+push it ahead in every frame."""
 _NONE = -1
 
 _HEADINGS: Mapping[str, type[Heading] | type[HeadingByCases]] = {
@@ -57,18 +58,14 @@ class StandIns:
         An upper body needs but the pelvis.
         """
         proportions = calibration.proportions
-        nominal = device_mounts(proportions)
-        self.mounts = {
-            role: nominal[role] for role in _NEEDLESS_BY if nominal[role].link in model.link_names
-        }
-        """By role, in the order of the targets: where the device would be worn."""
-        self._placements = np.array([m.pose_link_from_device for m in self.mounts.values()])
+        self.links = [link for link in _NEEDLESS_BY if link in model.link_names]
+        """What is brought to the targets, in their order."""
         self._needless_by = np.array(
-            [[role in _NEEDLESS_BY[stood_in] for role in devices] for stood_in in self.mounts]
+            [[role in _NEEDLESS_BY[link] for role in devices] for link in self.links]
         )
         half_width = proportions.hip_half_width
-        aside = {'waist': 0.0, 'l_foot': half_width, 'r_foot': -half_width}
-        self._aside_m = np.array([aside[role] for role in self.mounts])
+        aside = {'base_link': 0.0, 'l_ankle': half_width, 'r_ankle': -half_width}
+        self._aside_m = np.array([aside[link] for link in self.links])
         self._stature = np.array(
             [
                 calibration.floor_m,
@@ -168,7 +165,6 @@ class StandIns:
             confidence,
             self._aside_m,
             self._stature,
-            self._placements,
             targets,
             weights,
             self._footing,

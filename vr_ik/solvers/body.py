@@ -52,11 +52,11 @@ from vr_ik.solvers.natural_start import (
     ARM,
     BENT,
     COLD,
+    DEVICES,
     EACH,
     FAR,
     GAIN,
     LEAPT,
-    LEAST,
     LONGEST,
     NUMBERS,
     PAUSE,
@@ -69,8 +69,6 @@ from vr_ik.types import Array, Task
 
 _FAR_M = 0.03
 """Distance of a device from its place on the body that calls for another try."""
-_LEAST = 0.05
-"""Weight of position [1/m^2] up to which a task is a guess."""
 _EVERY, _SELDOM = 10, 20
 """Calls from one try to the next at first, and after many that came to nothing."""
 _GAIN = 0.7
@@ -103,7 +101,8 @@ class BodySolver(LevenbergMarquardt):
         joints[:, ARM] = [_arm(name) for name in model.joint_names]
         joints[:, BENT] = [_BENT_RAD.get(name[2:], 0.0) for name in model.joint_names]
         self._retry = np.concatenate((np.zeros(NUMBERS), joints.ravel()))
-        self._retry[[FAR, LEAST, SHORTEST, LONGEST]] = _FAR_M, _LEAST, _EVERY, _SELDOM
+        self._retry[[FAR, SHORTEST, LONGEST]] = _FAR_M, _EVERY, _SELDOM
+        self._retry[DEVICES] = sum(not task.is_guess for task in tasks)
         self._retry[[GAIN, STRAIN, APART]] = _GAIN, np.inf, _APART_RAD
         super().__init__(model, tasks, **options)
         bends = [name[2:] in ('elbow_flexion', 'knee_flexion') for name in model.joint_names]

@@ -27,7 +27,7 @@ from vr_ik.solvers.natural_start import (
     COLD,
     EVERYBODY,
     exchange_pulls,
-    GAIN,
+    is_clear_gain,
     is_elsewhere,
     is_far,
     LEAPT,
@@ -94,24 +94,34 @@ def _retried(p: Problem, w: Work, due: int, status: float) -> tuple[float, int, 
     against any other pose.
     """
     retry = p.more[RETRY]
-    enough = (1.0 - retry[GAIN]) * strain(retry, due, p.first_q, w.q)
+    strain_here = strain(retry, due, p.first_q, w.q)
     copy(w.q, w.q_best)
     exchange_pulls(retry, p.joints)
-    _, iterations, cost_here = _descended(p, w)
-    if due == EVERYBODY:
-        enough = (1.0 - retry[GAIN]) * cost_here
-    copy(w.q_best, w.q)
+    cost_here = evaluate_all(p, w, w.q)
     write_natural_start(retry, due, p.joints, p.first_q, w.q)
-    iterations += _lead_limbs(p, w, due)
+    iterations = _lead_limbs(p, w, due)
     other_status, more, other_cost = _descended(p, w)
+    iterations += more
+    is_better = is_clear_gain(retry, due, strain_here, cost_here, other_cost)
+    if is_better and is_elsewhere(retry, p.first_q, w.q, w.q_best):
+        # Seldom, and only now it matters how much lower it is near here.
+        other = p.more[BUFFER][: w.q.shape[0]]
+        copy(w.q, other)
+        copy(w.q_best, w.q)
+        _, more, cost_here = _descended(p, w)
+        iterations += more
+        copy(other, w.q)
+        is_better = is_clear_gain(retry, due, strain_here, cost_here, other_cost)
+    else:
+        is_better = False
     exchange_pulls(retry, p.joints)
-    if other_cost < cost_here - enough and is_elsewhere(retry, p.first_q, w.q, w.q_best):
+    if is_better:
         retry[LEAPT] = 1.0
         retry[PAUSE] = retry[SHORTEST]
         status = other_status
     else:
         copy(w.q_best, w.q)
-    return status, iterations + more, evaluate_all(p, w, w.q)
+    return status, iterations, evaluate_all(p, w, w.q)
 
 
 @kernel

@@ -30,7 +30,7 @@ WAIT, PAUSE, LAST, LEAPT, COLD, TRIED = range(6)
 last; whether that was taken; whether nothing is known yet of where limbs are; how often each has
 been tried."""
 ARMS = 2
-FAR, LEAST, SHORTEST, LONGEST, GAIN, STRAIN, APART, NUMBERS = range(TRIED + 1 + ARMS, TRIED + 11)
+FAR, DEVICES, SHORTEST, LONGEST, GAIN, STRAIN, APART, NUMBERS = range(TRIED + 1 + ARMS, TRIED + 11)
 """What is set; see `solvers.body`."""
 REST, PULL, ARM, BENT, EACH = range(5)
 """Of each joint: its natural angle and the pull to it, its arm (0 or 1; -1: of none), and the
@@ -70,11 +70,11 @@ def what_is_due(retry: Array, residuals: Array, weights: Array, first_q: int, q:
 
 @kernel
 def is_far(retry: Array, residuals: Array, weights: Array) -> bool:
-    """Tell whether a device is far off; tasks of little weight are guesses and say nothing."""
-    for task in range(residuals.shape[0]):
+    """Tell whether a device is far off; the tasks after theirs are guesses, and say nothing."""
+    for task in range(int(retry[DEVICES])):
         r = residuals[task]
         square = r[3] ** 2 + r[4] ** 2 + r[5] ** 2
-        if weights[task, 0] > retry[LEAST] and square > retry[FAR] ** 2:
+        if weights[task, 0] > 0.0 and square > retry[FAR] ** 2:
             return True
     return False
 
@@ -116,6 +116,15 @@ def write_natural_start(retry: Array, due: int, joints: Array, first_q: int, q: 
         if due == EVERYBODY or int(row[ARM]) == due:
             angle = row[BENT] if is_bent and row[BENT] > 0.0 else joints[j, 2]
             q[first_q + j] = min(max(angle, joints[j, 0]), joints[j, 1])
+
+
+@kernel
+def is_clear_gain(
+    retry: Array, due: int, strain_here: float, cost_here: float, cost_there: float
+) -> bool:
+    """Tell whether a try takes enough away: of the cost or, of an arm, of what strain costs."""
+    most = cost_here if due == EVERYBODY else strain_here
+    return cost_there < cost_here - (1.0 - retry[GAIN]) * most
 
 
 @kernel
