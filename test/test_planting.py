@@ -66,6 +66,10 @@ def steps_m(ankles):
     return np.linalg.norm(np.diff(ankles[:, :, :2, 3], axis=0), axis=2)
 
 
+def accelerations_m_s2(ankles):
+    return np.linalg.norm(np.diff(ankles[:, :, :2, 3], 2, axis=0), axis=2) * RATE_HZ**2
+
+
 def yaws(poses):
     return np.arctan2(poses[..., 1, 0], poses[..., 0, 0])
 
@@ -131,11 +135,37 @@ def test_feet_come_along_with_who_walks(standing):
     assert steps_m(ankles).max() < 0.04
 
 
+def test_the_head_of_who_runs_is_not_held_back_by_the_feet(standing):
+    pipeline = Pipeline(SolverConfig())
+    for i, t in enumerate(seconds(3.0)):
+        way = moved(x=3.5 * t, z=0.06 * math.sin(17.6 * t) - 0.03)
+        frame = TrackingFrame(1 + round(i * 1e9 / RATE_HZ), THREE, way @ standing[:3])
+        error_m = pipeline.process(frame).position_errors['hmd']
+        assert i < 20 or error_m < 0.0012
+
+
 def test_who_starts_and_stops_and_crouches_sees_no_foot_jump(standing):
     x = np.cumsum([1.2 * (math.sin(1.7 * t) > 0.3) / RATE_HZ for t in seconds(9.0)])
     z = [-0.4 * max(0.0, math.sin(0.9 * t)) for t in seconds(9.0)]
     ankles, _ = walk(standing, [moved(a, 0.0, b) for a, b in zip(x, z)])
     assert steps_m(ankles).max() < 0.05
+
+
+@pytest.mark.parametrize('start_s', [0.3, 1.0])
+def test_feet_set_out_and_stop_softly_with_who_walks(standing, start_s):
+    shares = np.clip((seconds(5.0) - 1.0) / start_s, 0.0, 1.0)
+    shares -= np.clip((seconds(5.0) - 3.0) / start_s, 0.0, 1.0)
+    x = np.cumsum(shares * shares * (3.0 - 2.0 * shares)) / RATE_HZ
+    ankles, pelvis = walk(standing, [moved(a) for a in x])
+    assert pelvis[-1, 0, 3] - pelvis[0, 0, 3] > 1.5
+    assert accelerations_m_s2(ankles).max() < 40.0
+
+
+def test_a_step_is_soft(standing):
+    shares = np.clip(seconds(8.0) / 5.0, 0.0, 1.0)
+    ankles, _ = walk(standing, [moved(0.8 * s) for s in shares])
+    assert (steps_m(ankles) > 0.004).any()
+    assert accelerations_m_s2(ankles).max() < 70.0
 
 
 def test_feet_of_who_is_not_upright_are_not_planted():

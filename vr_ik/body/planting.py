@@ -37,6 +37,8 @@ _SPEED_S = 0.15
 """Time constant of the pelvis' speed, which the sway of the head must not raise."""
 _COME_ALONG_S = 0.1
 """Time constant in which feet come below a pelvis on its way."""
+_BEGIN_S = 0.04
+"""Time constant in which they begin to come along, and stay behind again."""
 _UPRIGHT = 0.9
 """Least vertical part of the up axis of feet that can be planted."""
 _FIRST_FOOT = 1
@@ -46,8 +48,8 @@ _FULL_TURN = 2.0 * math.pi
 _ALIKE = 1e-6
 """Feet whose distances differ by no more than this share are equally far off: it is rounding."""
 # Elements of `Planting._motion`: place and yaw of the pelvis, how fast they change, foot that
-# steps, time left [s].
-_PLACE, _YAW, _VELOCITY, _YAW_RATE, _STEPPING, _LEFT_S, _SIZE = 0, 3, 4, 7, 8, 9, 10
+# steps, time left [s], how much the feet come along (0 to 1).
+_PLACE, _YAW, _VELOCITY, _YAW_RATE, _STEPPING, _LEFT_S, _ALONG, _SIZE = 0, 3, 4, 7, 8, 9, 10, 11
 
 
 class Planting:
@@ -105,12 +107,14 @@ def _plant(
         if math.isnan(root[0]) or not weights[_FIRST_FOOT + foot, 0] > 0.0:
             feet[foot, 0] = math.nan
             continue
-        come_along = is_on_the_way or target[2, 2] < _UPRIGHT
-        _note_wanted(feet[foot], wanted[foot], target, seconds if come_along else -1.0)
+        is_slanting = target[2, 2] < _UPRIGHT
+        along = 1.0 if is_slanting else motion[_ALONG]
+        _note_wanted(feet[foot], wanted[foot], target, along, seconds)
         off = _steps_off(feet[foot], wanted[foot])
         # Who turns to the right begins with the right foot, though both are as far off.
         is_inside = foot == 1 and _within_half_a_turn(wanted[foot, 2] - feet[foot, 2]) < 0.0
-        if not come_along and off > score * (1.0 - _ALIKE if is_inside else 1.0 + _ALIKE):
+        is_planted = not (is_on_the_way or is_slanting)
+        if is_planted and off > score * (1.0 - _ALIKE if is_inside else 1.0 + _ALIKE):
             farthest, score = float(foot), max(off, score)
     if is_on_the_way or math.isnan(feet[max(int(motion[_STEPPING]), 0), 0]):
         motion[_STEPPING] = _NOBODY
@@ -126,7 +130,7 @@ def _plant(
 
 @inlined_kernel
 def _note_motion(motion: Array, root: Array, seconds: float) -> bool:
-    """Follow the pelvis; tell whether it is on its way somewhere."""
+    """Follow the pelvis, and how much feet come along; tell whether it is on its way somewhere."""
     is_new = math.isnan(motion[_PLACE])
     yaw = pelvis_yaw(root)
     for k in range(4):
@@ -141,23 +145,27 @@ def _note_motion(motion: Array, root: Array, seconds: float) -> bool:
             motion[_VELOCITY + k] += share * (way - seconds * motion[_VELOCITY + k])
         motion[_PLACE + k] = now
     if is_new:
-        motion[_STEPPING] = _NOBODY
+        motion[_STEPPING], motion[_ALONG] = _NOBODY, 0.0
     square = motion[_VELOCITY] ** 2 + motion[_VELOCITY + 1] ** 2 + motion[_VELOCITY + 2] ** 2
-    return square > _ON_THE_WAY_M_S**2 or abs(motion[_YAW_RATE]) > _ON_THE_WAY_RAD_S
+    is_on_the_way = square > _ON_THE_WAY_M_S**2 or abs(motion[_YAW_RATE]) > _ON_THE_WAY_RAD_S
+    goal = 1.0 if is_on_the_way else 0.0
+    motion[_ALONG] += seconds / (_BEGIN_S + seconds) * (goal - motion[_ALONG])
+    return is_on_the_way
 
 
 @inlined_kernel
-def _note_wanted(foot: Array, wanted: Array, target: Array, seconds: float) -> None:
-    """Note where a foot is wanted; it comes along for so many seconds, unless below 0."""
+def _note_wanted(foot: Array, wanted: Array, target: Array, along: float, seconds: float) -> None:
+    """Note where a foot is wanted, and let it come along so much, for so many seconds."""
     x, y, yaw = target[0, 3], target[1, 3], math.atan2(target[1, 0], target[0, 0])
     if math.isnan(foot[0]):
         foot[0], foot[1], foot[2] = x, y, yaw
-    elif seconds >= 0.0:
-        left = _COME_ALONG_S / (_COME_ALONG_S + seconds)
-        turned = _within_half_a_turn(foot[2] - wanted[2])
-        foot[0] = x + left * (foot[0] - wanted[0])
-        foot[1] = y + left * (foot[1] - wanted[1])
-        foot[2] = yaw + left * turned
+    else:
+        nearer = seconds / (_COME_ALONG_S + seconds)
+        turning = _within_half_a_turn(yaw - wanted[2])
+        off = _within_half_a_turn(foot[2] - wanted[2])
+        foot[0] += along * (x - wanted[0] - nearer * (foot[0] - wanted[0]))
+        foot[1] += along * (y - wanted[1] - nearer * (foot[1] - wanted[1]))
+        foot[2] += along * (turning - nearer * off)
     wanted[0], wanted[1], wanted[2] = x, y, yaw
 
 
@@ -170,14 +178,22 @@ def _steps_off(foot: Array, wanted: Array) -> float:
 
 @inlined_kernel
 def _step(foot: Array, wanted: Array, motion: Array, seconds: float) -> None:
-    """Go on with a step, so that it ends where the foot is wanted by then."""
-    share = min(1.0, seconds / max(motion[_LEFT_S], 1e-9))
+    """Go on with a step, so that it ends where the foot is wanted by then; it sets out softly."""
+    before = _way_left(motion[_LEFT_S])
+    motion[_LEFT_S] -= seconds
+    share = 1.0 - _way_left(motion[_LEFT_S]) / max(before, 1e-9)
     foot[0] += share * (wanted[0] - foot[0])
     foot[1] += share * (wanted[1] - foot[1])
     foot[2] += share * _within_half_a_turn(wanted[2] - foot[2])
-    motion[_LEFT_S] -= seconds
     if motion[_LEFT_S] <= 0.0:
         motion[_STEPPING] = _NOBODY
+
+
+@inlined_kernel
+def _way_left(left_s: float) -> float:
+    """Return the share of its way that a step has before it when it has so much time left."""
+    left = min(max(left_s / _STEP_S, 0.0), 1.0)
+    return left * left * (3.0 - 2.0 * left)
 
 
 @inlined_kernel

@@ -39,10 +39,10 @@ _BALANCE = 0.7
 _UPRIGHT_REACH_M = 0.08
 
 # 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
-# posture. Who stands upright has the floor under the feet, and a guessed pelvis gives way to them.
+# posture. Who stands upright, at rest, has feet that are firmer than a guessed pelvis.
 _UPRIGHT_WEIGHT = 0.02
 _FLOOR_WEIGHT = 0.02
-_STANDING_WEIGHT = 0.5
+_STANDING_WEIGHT = 1.0
 # Height of the hips, in lengths of a leg, of who squats or sits, and of who stands.
 _LOW_HIP, _HIGH_HIP = 0.6, 0.9
 # s/m^2: what holds the pelvis back, so that it does not sway with the hands, and what more does
@@ -81,7 +81,6 @@ def fill(
     is_known = not math.isnan(root[0])
     lying, down_x, down_y = _lying(head, stature)
     standing = _standing(root, stature) if is_known else 0.0
-    firm = _firmness(root, stature)
     if is_known and _is_needless(needless_by[_PELVIS], confidence):
         # A device on the trunk knows better than head and hands how it is.
         yaw, lying = pelvis_yaw(root), 0.0
@@ -103,8 +102,9 @@ def fill(
         weights[row, 1] = _UPRIGHT_WEIGHT
         if row != _PELVIS:
             x, y = footing[0] - aside_m[row] * sine, footing[1] + aside_m[row] * cosine
-            z = floor_m + ankle_m
-            held, from_head_m = standing * firm, trunk_m + _LOOSE * leg_m
+            z = floor_m + ankle_m + _off_floor(carried, stature)
+            held = standing * _firmness(root, going, stature)
+            from_head_m = trunk_m + _LOOSE * leg_m
             weights[row, 1] *= max(standing, lying)
         elif seconds > 0.0:
             held = (_INERTIA + (1.0 - going) * _REST) / seconds
@@ -144,10 +144,20 @@ def _standing(root: Array, stature: Array) -> float:
 
 
 @inlined_kernel
-def _firmness(root: Array, stature: Array) -> float:
-    """Return the weight of the floor under a body with its pelvis there (NaN: unknown) [1/m^2]."""
-    high = risen(_hip_height(root, stature), _LOW_HIP, _HIGH_HIP)
-    return _FLOOR_WEIGHT + high * (_STANDING_WEIGHT - _FLOOR_WEIGHT)
+def _firmness(root: Array, going: float, stature: Array) -> float:
+    """Return the weight of the floor [1/m^2] under a body with its pelvis there.
+
+    Of who walks, runs or jumps firm feet would hold back the head.
+    """
+    at_rest = (1.0 - going) * risen(_hip_height(root, stature), _LOW_HIP, _HIGH_HIP)
+    return _FLOOR_WEIGHT + at_rest * (_STANDING_WEIGHT - _FLOOR_WEIGHT)
+
+
+@inlined_kernel
+def _off_floor(carried: Array, stature: Array) -> float:
+    """Return how high the feet are at least of who jumps: straight legs do not reach the floor."""
+    height_m = carried[2] - stature[0] - stature[1] - stature[2]
+    return height_m if height_m > 0.0 else 0.0  # NaN: no neck is known
 
 
 @inlined_kernel
