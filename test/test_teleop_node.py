@@ -279,6 +279,8 @@ def test_a_robot_that_is_silent_stops_the_arm_and_is_not_engaged(
     finally:
         robot_process.process.send_signal(signal.SIGCONT)
     operator.release()
+    # A press before the robot is heard again would be refused, and held for good.
+    operator.wait_for_state('disengaged: ready')
     operator.engage()
     operator.move(-0.5 * UP, 0.3)
 
