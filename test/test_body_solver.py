@@ -113,6 +113,23 @@ def test_a_hand_out_of_reach_does_not_keep_the_other_arm_twisted():
     assert np.abs(q - natural)[arm_columns(body.model, 'r')].max() < 0.5
 
 
+@pytest.mark.parametrize('reach_m', [0.8, 1.5])
+def test_tries_for_what_is_out_of_reach_are_given_up_soon(reach_m):
+    body, mounts = solver(BodySolver)
+    pull = PosturePull(begun(body, mounts), 2e-5, 'natural')
+    q = bent_arms(body.model, 'lr')
+    targets = targets_at(body.model, mounts, q)
+    targets[SIX.index('l_controller'), 1, 3] += reach_m
+    iterations = []
+    for _ in range(120):
+        pull.from_pose(q, 1.0 / 90.0)
+        result = body.solve(q, targets)
+        q = result.q
+        iterations.append(result.iterations)
+    assert body._retry[TRIED : TRIED + 3].sum() > 3
+    assert max(iterations[40:]) < 25
+
+
 def test_an_arm_is_tried_alone_and_seldom_where_it_is_strained_with_reason():
     """Tries cost as much as the solve itself; they end where they began, and leave no trace."""
     body, mounts = solver(BodySolver)

@@ -64,8 +64,11 @@ def _solve(p: Problem, w: Work) -> tuple[float, int, float]:
 
 @kernel
 def _descended(p: Problem, w: Work) -> tuple[float, int, float]:
-    """Descend, in code that is compiled once for all that is not done in every frame."""
-    return descend(p, w, False)
+    """Descend in haste, in code that is compiled once for all that is not done in every frame.
+
+    What comes nearer slowly goes on in the frames to come, which must not wait for it.
+    """
+    return descend(p, w, True)
 
 
 @kernel
