@@ -39,14 +39,16 @@ _BALANCE = 0.7
 _UPRIGHT_REACH_M = 0.08
 
 # 1/rad^2 and 1/m^2: a guess gives way to what devices say, and is firmer than the pull to the
-# posture. Who stands upright, at rest, has feet that are firmer than a guessed pelvis.
+# posture.
 _UPRIGHT_WEIGHT = 0.02
 _FLOOR_WEIGHT = 0.02
-_STANDING_WEIGHT = 1.0
-# Height of the hips, in lengths of a leg, of who squats or sits, and of who stands.
+# Of who stands, with hips from one height to the other (lengths of a leg), the floor is firmer than
+# the guess of the pelvis; at this speed [m/s] half as much, or it would hold back who runs.
+_STANDING_WEIGHT = 0.5
 _LOW_HIP, _HIGH_HIP = 0.6, 0.9
-# s/m^2: what holds the pelvis back, so that it does not sway with the hands, and what more does
-# where the trunk is at rest; m/s: at this speed it is by half.
+_WALKING = 0.3
+# s/m^2: what holds the pelvis back, so that it does not sway with the hands, and what does besides
+# where the trunk is at rest; m/s: at this speed half of it.
 _INERTIA, _REST = 1e-3, 1e-2
 _GOING = 0.1
 # Time constant of how fast the trunk goes.
@@ -85,7 +87,7 @@ def fill(
         # A device on the trunk knows better than head and hands how it is.
         yaw, lying = pelvis_yaw(root), 0.0
     sine, cosine = math.sin(yaw), math.cos(yaw)
-    going = _going(carried)
+    going = _going(carried, _GOING)
     ahead_s = going * seconds
     _balance(root, carried, ahead_s, neck, trunk_m, pelvis_share, cosine, sine, footing)
     for row in range(weights.shape[0]):
@@ -103,7 +105,7 @@ def fill(
         if row != _PELVIS:
             x, y = footing[0] - aside_m[row] * sine, footing[1] + aside_m[row] * cosine
             z = floor_m + ankle_m + _off_floor(carried, stature)
-            held = standing * _firmness(root, going, stature)
+            held = standing * _firmness(root, carried, stature)
             from_head_m = trunk_m + _LOOSE * leg_m
             weights[row, 1] *= max(standing, lying)
         elif seconds > 0.0:
@@ -144,13 +146,11 @@ def _standing(root: Array, stature: Array) -> float:
 
 
 @inlined_kernel
-def _firmness(root: Array, going: float, stature: Array) -> float:
-    """Return the weight of the floor [1/m^2] under a body with its pelvis there.
-
-    Of who walks, runs or jumps firm feet would hold back the head.
-    """
-    at_rest = (1.0 - going) * risen(_hip_height(root, stature), _LOW_HIP, _HIGH_HIP)
-    return _FLOOR_WEIGHT + at_rest * (_STANDING_WEIGHT - _FLOOR_WEIGHT)
+def _firmness(root: Array, carried: Array, stature: Array) -> float:
+    """Return the weight of the floor [1/m^2] under a body with its pelvis there."""
+    high = risen(_hip_height(root, stature), _LOW_HIP, _HIGH_HIP)
+    firm = high * (1.0 - _going(carried, _WALKING))
+    return _FLOOR_WEIGHT + firm * (_STANDING_WEIGHT - _FLOOR_WEIGHT)
 
 
 @inlined_kernel
@@ -187,10 +187,10 @@ def carry(
 
 
 @inlined_kernel
-def _going(carried: Array) -> float:
-    """Return how much the trunk is on its way, from 0 at rest to 1."""
+def _going(carried: Array, half_m_s: float) -> float:
+    """Return how much the trunk is on its way, from 0 at rest to 1; at that speed by half."""
     square = carried[3] ** 2 + carried[4] ** 2 + carried[5] ** 2
-    return square / (square + _GOING**2)
+    return square / (square + half_m_s**2)
 
 
 @inlined_kernel
