@@ -42,7 +42,7 @@ _UPRIGHT_REACH_M = 0.08
 # posture.
 _UPRIGHT_WEIGHT = 0.02
 _FLOOR_WEIGHT = 0.02
-# Of who stands, with hips from one height to the other (lengths of a leg), the floor is firmer than
+# Of who stands, hips from one height to the other (lengths of a leg), the floor is firmer than
 # the guess of the pelvis; at this speed [m/s] half as much, or it would hold back who runs.
 _STANDING_WEIGHT = 0.5
 _LOW_HIP, _HIGH_HIP = 0.6, 0.9
