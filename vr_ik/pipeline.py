@@ -223,7 +223,6 @@ class Pipeline:
             q_before = self._as_before(before, seconds)
             self._note_in_use()
             pace = CALM if change == frame_kernels.LOSS else QUICK
-            self._stand_in(0.0, self._wanted_q[:7], False)
             result = self._at_rest(self._wanted_q)
             if np.abs((result.q - self._wanted_q)[:3]).max() > _LEAP_M:
                 # What is not tracked goes by where the pelvis is, and that is elsewhere now.

@@ -83,8 +83,8 @@ class Planting:
         if weights.shape[0] > _FIRST_FOOT:
             _plant(self._feet, self._wanted, self._motion, root, seconds, targets, weights)
 
-    def stand_still(self) -> None:
-        """Forget how fast the pelvis goes: it is elsewhere all at once."""
+    def be_elsewhere(self) -> None:
+        """Forget where the pelvis was: it is elsewhere all at once, and goes as fast."""
         self._motion[_PLACE] = np.nan
 
 
@@ -135,9 +135,9 @@ def _note_motion(motion: Array, root: Array, seconds: float) -> bool:
     yaw = pelvis_yaw(root)
     for k in range(4):
         now = yaw if k == _YAW else root[k]
-        if is_new:
-            motion[_VELOCITY + k] = 0.0
-        elif seconds > 0.0:
+        if math.isnan(motion[_VELOCITY + k]):
+            motion[_VELOCITY + k] = motion[_ALONG] = 0.0
+        elif seconds > 0.0 and not is_new:
             way = now - motion[_PLACE + k]
             if k == _YAW:
                 way = _within_half_a_turn(way)
@@ -145,7 +145,7 @@ def _note_motion(motion: Array, root: Array, seconds: float) -> bool:
             motion[_VELOCITY + k] += share * (way - seconds * motion[_VELOCITY + k])
         motion[_PLACE + k] = now
     if is_new:
-        motion[_STEPPING], motion[_ALONG] = _NOBODY, 0.0
+        motion[_STEPPING] = _NOBODY
     square = motion[_VELOCITY] ** 2 + motion[_VELOCITY + 1] ** 2 + motion[_VELOCITY + 2] ** 2
     is_on_the_way = square > _ON_THE_WAY_M_S**2 or abs(motion[_YAW_RATE]) > _ON_THE_WAY_RAD_S
     goal = 1.0 if is_on_the_way else 0.0

@@ -87,9 +87,7 @@ def fill(
         # A device on the trunk knows better than head and hands how it is.
         yaw, lying = pelvis_yaw(root), 0.0
     sine, cosine = math.sin(yaw), math.cos(yaw)
-    going = _going(carried, _GOING)
-    ahead_s = going * seconds
-    _balance(root, carried, ahead_s, neck, trunk_m, pelvis_share, cosine, sine, footing)
+    _balance(root, neck, trunk_m, pelvis_share, cosine, sine, footing)
     for row in range(weights.shape[0]):
         weights[row, 0] = weights[row, 1] = 0.0
         if math.isnan(yaw) or _is_needless(needless_by[row], confidence):
@@ -109,8 +107,10 @@ def fill(
             from_head_m = trunk_m + _LOOSE * leg_m
             weights[row, 1] *= max(standing, lying)
         elif seconds > 0.0:
+            going = _going(carried, _GOING)
             held = (_INERTIA + (1.0 - going) * _REST) / seconds
             # Where it would be by now, going on with the trunk: who walks does not drag it.
+            ahead_s = going * seconds
             x, y, z = x + ahead_s * carried[3], y + ahead_s * carried[4], z + ahead_s * carried[5]
         if not is_known:
             x, y, z, held = 0.0, 0.0, 0.0, 0.0
@@ -188,7 +188,12 @@ def carry(
 
 @inlined_kernel
 def _going(carried: Array, half_m_s: float) -> float:
-    """Return how much the trunk is on its way, from 0 at rest to 1; at that speed by half."""
+    """Return how much the trunk is on its way, from 0 at rest to 1; at that speed by half.
+
+    Without a neck nobody knows that it rests.
+    """
+    if math.isnan(carried[0]):
+        return 1.0
     square = carried[3] ** 2 + carried[4] ** 2 + carried[5] ** 2
     return square / (square + half_m_s**2)
 
@@ -196,8 +201,6 @@ def _going(carried: Array, half_m_s: float) -> float:
 @inlined_kernel
 def _balance(
     root: Array,
-    carried: Array,
-    ahead_s: float,
     neck: Array,
     trunk_m: float,
     pelvis_share: float,
@@ -205,14 +208,9 @@ def _balance(
     sine: float,
     footing: Array,
 ) -> None:
-    """Write where the feet of a body that faces this way are in balance: `root`, moved forward.
-
-    That is where it is by now, going on with the trunk for `ahead_s`.
-    """
+    """Write where the feet of a body that faces this way are in balance: `root`, moved forward."""
     for k in range(7):
         footing[k] = root[k]
-    footing[0] += ahead_s * carried[3]
-    footing[1] += ahead_s * carried[4]
     reach_m = cosine * (neck[0, 3] - root[0]) + sine * (neck[1, 3] - root[1])
     if math.isnan(reach_m):
         # No neck: the pelvis leans by its share of what the trunk does.

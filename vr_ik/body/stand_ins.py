@@ -133,7 +133,7 @@ class StandIns:
             self._neck = self._lean.neck
         if was_seen != (self._neck is not _NO_HEAD):
             # Where the feet are in balance is told otherwise from now on.
-            self._planting.stand_still()
+            self._planting.be_elsewhere()
         lean, trunk_m = self._lean.angle, self._lean.trunk_m
         carry(self._carried, self._neck, self._yaw, lean, trunk_m, seconds)
 
@@ -173,10 +173,10 @@ class StandIns:
         told = confidence[self._waist] if self._waist != _NONE else 0.0
         self.spine_lean = (1.0 - told) * (1.0 - lying) * self._spine_share * self._lean.angle
         if has_leapt:
-            self._planting.stand_still()
+            self._planting.be_elsewhere()
         self._planting.plant(self._footing, 0.0 if has_leapt else seconds, targets, weights)
         if has_leapt:
-            self._planting.stand_still()
+            self._planting.be_elsewhere()
 
 
 _NOWHERE = np.full(7, np.nan)

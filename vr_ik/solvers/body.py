@@ -102,7 +102,7 @@ class BodySolver(LevenbergMarquardt):
         joints[:, BENT] = [_BENT_RAD.get(name[2:], 0.0) for name in model.joint_names]
         self._retry = np.concatenate((np.zeros(NUMBERS), joints.ravel()))
         self._retry[[FAR, SHORTEST, LONGEST]] = _FAR_M, _EVERY, _SELDOM
-        self._retry[DEVICES] = sum(not task.is_guess for task in tasks)
+        self._retry[DEVICES] = _devices(tasks)
         self._retry[[GAIN, STRAIN, APART]] = _GAIN, np.inf, _APART_RAD
         super().__init__(model, tasks, **options)
         bends = [name[2:] in ('elbow_flexion', 'knee_flexion') for name in model.joint_names]
@@ -165,6 +165,15 @@ class BodySolver(LevenbergMarquardt):
             if _UNUSED not in (row[POINT_BODY], row[OTHER_BODY]):
                 kept.append(row)
         return np.array(kept).reshape(-1, CLEARANCE)
+
+
+def _devices(tasks: Sequence[Task]) -> int:
+    """Return how many tasks are no guesses; these come first."""
+    devices = sum(not task.is_guess for task in tasks)
+    for task in tasks[:devices]:
+        if task.is_guess:
+            raise ValueError(f"The guess of '{task.link}' comes before devices; put it last.")
+    return devices
 
 
 def _arm(joint: str) -> int:

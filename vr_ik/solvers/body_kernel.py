@@ -66,7 +66,7 @@ def _solve(p: Problem, w: Work) -> tuple[float, int, float]:
 def _descended(p: Problem, w: Work) -> tuple[float, int, float]:
     """Descend in haste, in code that is compiled once for all that is not done in every frame.
 
-    What comes nearer slowly goes on in the frames to come, which must not wait for it.
+    What comes nearer slowly goes on in the descent or the frames that follow.
     """
     return descend(p, w, True)
 
@@ -106,7 +106,8 @@ def _retried(p: Problem, w: Work, due: int, status: float) -> tuple[float, int, 
     other_status, more, other_cost = _descended(p, w)
     iterations += more
     is_better = is_clear_gain(retry, due, strain_here, cost_here, other_cost)
-    if is_better and is_elsewhere(retry, p.first_q, w.q, w.q_best):
+    is_better = is_better and is_elsewhere(retry, p.first_q, w.q, w.q_best)
+    if is_better:
         # Seldom, and only now it matters how much lower it is near here.
         other = p.more[BUFFER][: w.q.shape[0]]
         copy(w.q, other)
@@ -115,8 +116,6 @@ def _retried(p: Problem, w: Work, due: int, status: float) -> tuple[float, int, 
         iterations += more
         copy(other, w.q)
         is_better = is_clear_gain(retry, due, strain_here, cost_here, other_cost)
-    else:
-        is_better = False
     exchange_pulls(retry, p.joints)
     if is_better:
         retry[LEAPT] = 1.0

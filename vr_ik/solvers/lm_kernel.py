@@ -142,7 +142,7 @@ def descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
             return CONVERGED, iteration, cost
         if hasty and iteration % _HASTE == _HASTE - 1:
             if cost > _ENOUGH * cost_before:
-                return STALLED, iteration, cost
+                return _resting_status(p, w), iteration, cost
             cost_before = cost
         _linearize(p, w)
         if wrap_blocked(p.joints, p.first_q, w.rhs, w.q):
