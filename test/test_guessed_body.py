@@ -155,6 +155,24 @@ def test_a_headset_that_is_lost_does_not_stop_who_walks(user, gone_s):
     assert max(pelvis_m) < 0.35
 
 
+def test_no_joint_leaps_when_the_headset_of_who_walks_comes_and_goes(user):
+    q = bowing(user, 0.0)
+    pipeline = Pipeline(SolverConfig())
+    gone = np.zeros(450, bool)
+    random = np.random.default_rng(0)
+    for begin in random.integers(60, 400, 8):
+        gone[begin : begin + random.integers(5, 60)] = True
+    assert 0.3 < gone.mean() < 0.6
+    fastest = 0.0
+    for i in range(len(gone)):
+        q[0] = 1.2 * i / RATE_HZ
+        seen = THREE[1:] if gone[i] else THREE
+        frame = TrackingFrame(1 + round(i * 1e9 / RATE_HZ), seen, user.device_poses(q, seen))
+        velocity = pipeline.process(frame).velocity
+        fastest = max(fastest, np.abs(velocity[6:]).max())
+    assert fastest < 7.0
+
+
 @pytest.mark.parametrize('roles', [THREE, FOUR], ids=['3', '4'])
 @pytest.mark.parametrize('knees_deg', [60.0, 90.0, 110.0, 130.0])
 def test_who_squats_at_first_has_the_feet_below(user, roles, knees_deg):

@@ -224,9 +224,13 @@ class Pipeline:
             self._note_in_use()
             pace = CALM if change == frame_kernels.LOSS else QUICK
             result = self._at_rest(self._wanted_q)
-            if np.abs((result.q - self._wanted_q)[:3]).max() > _LEAP_M:
+            root = self._wanted_q[:7]
+            for _ in range(_LEAPS):
+                if np.abs((result.q[:7] - root)[:3]).max() <= _LEAP_M:
+                    break
                 # What is not tracked goes by where the pelvis is, and that is elsewhere now.
-                self._stand_in(seconds, result.q[:7], True)
+                root = result.q[:7]
+                self._stand_in(seconds, root, True)
                 result = self._at_rest(self._wanted_q)
         else:
             result = self._solver.solve(self._wanted_q, self._targets)
@@ -348,7 +352,9 @@ class Pipeline:
 
 _FIRST_SOLVES = 5
 _SHORTEST_S = 1e-3
-# A pelvis that a change of devices takes so far has not walked there.
+# A pelvis that a change of devices takes so far has not walked there. What is guessed by it takes
+# it a little farther, so many times at most.
 _LEAP_M = 0.02
+_LEAPS = 5
 # After a longer silence the body is looked for anew, not moved there slowly.
 _LONGEST_PAUSE_NS = 1_000_000_000

@@ -110,7 +110,7 @@ def fill(
             going = _going(carried, _GOING)
             held = (_INERTIA + (1.0 - going) * _REST) / seconds
             # Where it would be by now, going on with the trunk: who walks does not drag it.
-            ahead_s = going * seconds
+            ahead_s = 0.0 if math.isnan(carried[0]) else going * seconds
             x, y, z = x + ahead_s * carried[3], y + ahead_s * carried[4], z + ahead_s * carried[5]
         if not is_known:
             x, y, z, held = 0.0, 0.0, 0.0, 0.0
@@ -172,15 +172,13 @@ def carry(
 ) -> None:
     """Note where the pelvis (3) is below a neck on a trunk that leans so, and its speed (3).
 
-    NaN: no neck is known.
+    NaN: no neck is known; the speed is that of before.
     """
     for k in range(3):
         ahead = math.cos(yaw) if k == 0 else math.sin(yaw)
         below = math.cos(lean) if k == 2 else math.sin(lean) * ahead
         now = neck[k, 3] - trunk_m * below
-        if math.isnan(now):
-            carried[3 + k] = 0.0
-        elif seconds > 0.0 and not math.isnan(carried[k]):
+        if seconds > 0.0 and not math.isnan(now - carried[k]):
             speed = (now - carried[k]) / seconds
             carried[3 + k] += (speed - carried[3 + k]) * seconds / (_SPEED_S + seconds)
         carried[k] = now
