@@ -137,12 +137,14 @@ def descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
     cost_before = cost
     pulled = has_posture(p)
     factor = _FIRST_FACTOR
-    for iteration in range(int(p.settings[0])):
+    iterations = int(p.settings[0])
+    for iteration in range(iterations):
         if not pulled and errors_within(w.residuals, p.weights, p.settings[1], p.settings[2]):
             return CONVERGED, iteration, cost
         if hasty and iteration % _HASTE == _HASTE - 1:
             if cost > _ENOUGH * cost_before:
-                return _resting_status(p, w), iteration, cost
+                iterations = iteration
+                break
             cost_before = cost
         _linearize(p, w)
         if wrap_blocked(p.joints, p.first_q, w.rhs, w.q):
@@ -165,7 +167,7 @@ def descend(p: Problem, w: Work, hasty: bool) -> tuple[float, int, float]:
         if resting or factor > _MAX_FACTOR:
             return _resting_status(p, w), iteration + 1, cost
     met = errors_within(w.residuals, p.weights, p.settings[1], p.settings[2])
-    return CONVERGED if met else STALLED, int(p.settings[0]), cost
+    return CONVERGED if met else STALLED, iterations, cost
 
 
 @inlined_kernel
