@@ -223,15 +223,7 @@ class Pipeline:
             q_before = self._as_before(before, seconds)
             self._note_in_use()
             pace = CALM if change == frame_kernels.LOSS else QUICK
-            result = self._at_rest(self._wanted_q)
-            root = self._wanted_q[:7]
-            for _ in range(_LEAPS):
-                if np.abs((result.q[:7] - root)[:3]).max() <= _LEAP_M:
-                    break
-                # What is not tracked goes by where the pelvis is, and that is elsewhere now.
-                root = result.q[:7]
-                self._stand_in(seconds, root, True)
-                result = self._at_rest(self._wanted_q)
+            result = self._at_rest_elsewhere(seconds)
         else:
             result = self._solver.solve(self._wanted_q, self._targets)
             has_leapt = self._leaping is not None and self._leaping.has_leapt
@@ -249,6 +241,18 @@ class Pipeline:
         """Return where another pose comes to rest: what is eased in must not go on by itself."""
         self._set_posture(0.0, self._stand_ins.spine_lean)
         return self._settled(q)
+
+    def _at_rest_elsewhere(self, seconds: float) -> SolveResult:
+        """Return where the body comes to rest after a change, and what is guessed by it, too."""
+        result, root = self._at_rest(self._wanted_q), self._wanted_q[:7]
+        for _ in range(_LEAPS):
+            if np.abs((result.q[:7] - root)[:3]).max() <= _LEAP_M:
+                break
+            # What is not tracked goes by where the pelvis is, and that is elsewhere now.
+            root = result.q[:7]
+            self._stand_in(seconds, root, True)
+            result = self._at_rest(self._wanted_q)
+        return result
 
     def _as_before(self, guess: '_Guess', seconds: float) -> Array:
         """Return the pose that would fit this frame, were the same devices known as before."""
